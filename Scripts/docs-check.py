@@ -401,7 +401,8 @@ def check_swift():
         swiftc = pathlib.Path(subprocess.run(["which", "swiftc"], capture_output=True, text=True, check=True).stdout.strip()).resolve()
         plugins = swiftc.parent.parent / "lib" / "swift" / "host" / "plugins"
         command = ["swiftc", "-typecheck", "-continue-building-after-errors", "-swift-version", "6", "-module-name", "Examples", "-parse-as-library", "-I", str(modules)]
-        command += ["-I", str(ROOT / "Shared" / "CSQLite"), "-I", str(ROOT / "Server" / "CSystem")]
+        for folder in ("Shared/CSQLite", "Server/CSystem", "Server/CDocuments/include"):
+            command += ["-I", str(ROOT / folder)]
         command += ["-plugin-path", str(plugins), "-plugin-path", str(plugins / "testing"), *files]
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         for line in (result.stdout + result.stderr).split("\n"):

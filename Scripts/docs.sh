@@ -24,7 +24,7 @@ sed -i -E -e 's/\]\(\.\.\/images\//](/g' -e 's/\]\((\.\.\/)?([A-Za-z]+)\.md(#[^)
 archives=()
 for product in "${products[@]}"; do
   mkdir -p "$work/$product"
-  swift symbolgraph-extract -module-name "$product" -I "$modules" -I Shared/CSQLite -I Server/CSystem \
+  swift symbolgraph-extract -module-name "$product" -I "$modules" -I Shared/CSQLite -I Server/CSystem -I Server/CDocuments/include \
     -target "$(uname -m)-unknown-linux-gnu" -output-dir "$work/$product" -minimum-access-level public -skip-inherited-docs
   catalog=()
   [ "$product" = Larder ] && catalog=("$work/Larder.docc")

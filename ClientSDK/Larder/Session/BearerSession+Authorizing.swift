@@ -9,17 +9,22 @@ import Synchronization
 extension BearerSession {
     /// Adds the access token to a request, and renews it before if it has expired.
     ///
-    /// - Throws: `.unauthorized` for a write after the session has ended, or after a sign-out that has kept the user's content: the server would
-    ///   reject it, or carry it out without a user. A read is sent, because its resource may be public.
+    /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
+    ///   resource may be public. `.closed` for a write after `APIClient.signOut`.
     public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
         guard var tokens = current.withLock({ $0.tokens }) else {
-            guard !request.method.isSafe, try await hasOwner() else { return }
-            throw Self.ended(request)
+            guard request.method.isSafe || !current.withLock({ $0.hasEnded }) else { throw Self.closed }
+            return
         }
         if tokens.isExpired, !request.method.isSafe {
             // Another process may have signed in.
             guard try await adoptStored(inPlaceOf: tokens), let new = current.withLock({ $0.tokens }), !new.isExpired
-            else { throw Self.ended(request) }
+            else {
+                throw LarderError(
+                    .unauthorized,
+                    "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
+                )
+            }
             tokens = new
         }
         var access = tokens.access
@@ -32,10 +37,17 @@ extension BearerSession {
         request.fields.set(.authorization, "Bearer \(access)")
     }
 
-    private static func ended(_ request: TransportRequest) -> LarderError {
-        LarderError(
+    /// Checks that a stored change may be sent.
+    ///
+    /// - Throws: `.unauthorized` after a sign-out that has kept the user's content: the server would reject the change, or carry it out without
+    ///   a user. `.storage`.
+    func requireUser() async throws(LarderError) {
+        guard current.withLock({ $0.tokens == nil && !$0.hasEnded }) else { return }
+        let user = try await cache.core.changing { () async throws(LarderError) -> String? in try owner() }
+        guard user != nil else { return }
+        throw LarderError(
             .unauthorized,
-            "The session has ended; \(HTTPURL.redacted(request.url)) was not requested. Sign in again."
+            "The user of the account has signed out. The change waits for the next sign-in."
         )
     }
 

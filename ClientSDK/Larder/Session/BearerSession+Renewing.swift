@@ -77,7 +77,7 @@ extension BearerSession {
         do throws(LarderError) {
             if try await keep(new, inPlaceOf: tokens) { return }
             // A sign-in during the renewal wins.
-            if try await adoptStored(inPlaceOf: tokens) { return }
+            if current.withLock({ $0.tokens != nil }), try await adoptStored(inPlaceOf: tokens) { return }
         } catch {
             let isSignedIn = current.withLock { current in
                 guard current.tokens == tokens else { return false }

@@ -36,7 +36,7 @@ extension BearerSession {
         return isUsed
     }
 
-    private static var closed: LarderError { LarderError(.closed, "The cache was closed or erased.") }
+    static var closed: LarderError { LarderError(.closed, "The cache was closed or erased.") }
 
     /// Stores tokens; false if other tokens were stored first.
     private func store(_ bytes: [UInt8], of userID: String, inPlaceOf old: Tokens?) async throws(LarderError) -> Bool {
@@ -83,17 +83,11 @@ extension BearerSession {
     }
 
     /// The user to whom the account's content belongs; nil if nobody has signed in.
-    private func owner() throws(LarderError) -> String? {
+    func owner() throws(LarderError) -> String? {
         guard let disk = cache.outboxDisk else { return current.withLock { $0.owner } }
         do { return try disk.metadata(Self.ownerKey).map { String(decoding: $0, as: UTF8.self) } } catch {
             throw LarderError(error)
         }
-    }
-
-    /// Whether the account's content belongs to a user, signed in or not. After `APIClient.signOut` there is no content.
-    func hasOwner() async throws(LarderError) -> Bool {
-        guard !current.withLock({ $0.hasEnded }) else { return false }
-        return try await cache.core.changing { () async throws(LarderError) in try owner() } != nil
     }
 
     /// Uses the tokens that another process has stored in place of `tokens`.

@@ -69,8 +69,9 @@ struct WriteOperations: Sendable {
         return operation
     }
 
-    /// - Throws: `.invalidArgument` for a write that depends on what was not created.
-    static func checkIDs(_ write: StoredWrite) throws(LarderError) {
+    /// - Throws: `.invalidArgument` for a write that depends on what was not created; as `BearerSession.requireUser`.
+    static func check(_ write: StoredWrite, _ source: HTTPSource) async throws(LarderError) {
+        if let session = source.authorizer as? BearerSession { try await session.requireUser() }
         if let unknown = write.unknownIDs.first {
             throw LarderError(
                 .invalidArgument,
@@ -84,7 +85,7 @@ struct WriteOperations: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
-        try checkIDs(attempt.input)
+        try await check(attempt.input, source)
         let request = attempt.input.request(to: source, key: attempt.idempotencyKey)
         return try await accepted(try await source.send(request), attempt, source)
     }

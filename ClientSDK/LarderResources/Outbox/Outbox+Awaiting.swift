@@ -23,8 +23,10 @@ extension Outbox {
         let scope = operation.scope(input)
         // Operations of the scope that another process has begun count too.
         try readRows()
+        let obstacle = obstacle(to: operation.name, in: scope)
+        if let obstacle, obstacle.code != .paused { throw obstacle }
         try check(core)
-        if let obstacle = obstacle(to: operation.name, in: scope) { throw obstacle }
+        if let obstacle { throw obstacle }
         let waiter = Waiter()
         let id: OperationID
         do {
@@ -95,13 +97,24 @@ extension Outbox {
         let waiting = state.withLock { state in
             state.waiters.keys.sorted().compactMap { state.queue[$0] }.filter { $0.state == .pending }
         }
+        guard !waiting.isEmpty else { return }
+        do {
+            // What another process is sending looks in doubt; when this one has the turn, the other has ended or died.
+            let hasTurn = try turn.enter()
+            defer { if hasTurn { turn.leave() } }
+            if hasTurn { try readRows() }
+            try end(waiting, hasTurn)
+        } catch { stall(core.now().uptime, error) }
+    }
+
+    private func end(_ waiting: [Outbox.Entry], _ hasTurn: Bool) throws {
         for entry in waiting {
-            guard let obstacle = obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue) else {
-                continue
-            }
+            guard let obstacle = obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue),
+                hasTurn || obstacle.code != .conflict
+            else { continue }
             do { try remove(entry.id, as: entry, answering: obstacle) } catch {
-                // Otherwise another process has it.
-                if error.code != .invalidArgument { stall(core.now().uptime, error) }
+                // Another process has it, or its caller has gone.
+                guard error.code == .invalidArgument else { throw error }
             }
         }
     }

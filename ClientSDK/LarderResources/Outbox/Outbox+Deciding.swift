@@ -54,10 +54,11 @@ extension Outbox {
             defer { if hasTurn { turn.leave() } }
             try locked {
                 try withCurrentRows {
-                    let found = state.withLock { $0.queue[id.rawValue] }
-                    guard let entry = found, entry.state != .sending, known?.hasSameRow(as: entry) != false else {
-                        throw Self.isNotThere(id)
-                    }
+                    let (found, hasCaller) = state.withLock { ($0.queue[id.rawValue], $0.waiters[id.rawValue] != nil) }
+                    // A pending one was decided on because of its caller, who was told otherwise if he has gone.
+                    guard let entry = found, entry.state != .sending, known?.hasSameRow(as: entry) != false,
+                        known?.state != .pending || hasCaller
+                    else { throw Self.isNotThere(id) }
                     var update = CacheUpdate()
                     require(entry, in: &update) { row in
                         // With the turn it was sent by a process that has died.

@@ -122,7 +122,7 @@ final class ControlPlane: ExchangeHandler {
         // Nothing delays, changes or dates the reply. A custom route can delay it, and then its key is in flight.
         if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem,
             !world.control.affects(request.path),
-            request.method.isSafe || request.fields.range(of: "idempotency-key") == nil
+            request.method.isSafe || !hasDomain || request.fields.range(of: "idempotency-key") == nil
         {
             return answer(request, exchange, owner)
         }

@@ -239,8 +239,11 @@ private final class FeedStory {
         try await check(place)
         let posts = server.posts
         let all = posts.keys.sorted(by: >).map { "\($0) \(posts[$0]?.text ?? "")" }
+        // A late event may have inserted an old item after its page came, and a bounded list does not ask for that page again.
+        let loose = isBounded ? try looseNumbers() : []
         for cache in [cache, try scene.cache()] {
             let items = try await cache.timeline(feed, .cacheOnly).snapshot().items
+                .filter { !loose.contains(Int($0.id) ?? 0) }
             let shown = items.map { "\($0.id) \($0.text)" }
             #expect(shown == (isBounded ? Array(all.prefix(shown.count)) : all), "\(place)")
         }
