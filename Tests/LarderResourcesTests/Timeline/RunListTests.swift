@@ -226,7 +226,9 @@ private struct Model {
                 if !missing.isEmpty { return "\(missing) is missing: \(line), \(server)" }
             }
         }
-        if list.tail == .end, !isBehindGap, let previous, server[(previous + 1)...].contains(where: { !loose.contains($0) }) {
+        if list.tail == .end, !isBehindGap, let previous,
+            server[(previous + 1)...].contains(where: { !loose.contains($0) })
+        {
             return "the end is missing: \(line), \(server)"
         }
         let items = list.items
