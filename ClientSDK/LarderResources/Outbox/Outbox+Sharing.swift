@@ -72,6 +72,8 @@ extension Outbox {
         var update = CacheUpdate()
         update.isMemoryOnly = true
         for entry in removed { absorb(entry, in: &update) }
+        // What waited behind them may be ready, and the other process may have died.
+        if !removed.isEmpty { signal.put(()) }
         for row in stored.rows {
             let entry = Outbox.Entry(row)
             if !own.contains(entry.id) { adopt(entry, in: &update) }

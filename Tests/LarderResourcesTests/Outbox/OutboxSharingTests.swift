@@ -393,6 +393,31 @@ struct OutboxSharingTests {
         #expect(server.requests.flatMap { $0 }.sorted() == ["1+", "2+"])
     }
 
+    @Test func `an operation behind a rejected one that another process has dropped is sent`() async throws {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        var operation = server.operation
+        operation.coalescingKey = { _ in nil }
+        operation.rejectionBlocksScope = true
+        operation.batchMaximum = 1
+        server.behave { _ in .rejects(["1"]) }
+        for isLike in [true, false] { try one.enqueue(Tap(post: "1", isLike: isLike), operation) }
+        one.outbox.resume()
+        let statuses = SequenceRecorder(one.outbox.statuses)
+        await statuses.wait { $0.last.map { $0.blockedScopes == 1 && $0.pending == 1 && $0.inFlight == 0 } ?? false }
+        one.outbox.pause()
+        server.behave { _ in .answers }
+        two.outbox.register(operation)
+        two.outbox.resume()
+        try await two.outbox.drain(within: .zero)
+        let id = try #require(two.outbox.rejected.first?.id)
+        try one.outbox.drop(id)
+        #expect(throws: LarderError.self) { try two.outbox.retry(id) }
+        let others = SequenceRecorder(two.outbox.statuses)
+        await others.wait { $0.last?.isDrained ?? false }
+        #expect(server.requests == [["1+"], ["1-"]])
+    }
+
     @Test func `who waits for an empty outbox waits for operations that another process has stored, too`() async throws
     {
         let one = try scene.cache()
