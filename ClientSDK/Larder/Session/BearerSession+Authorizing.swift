@@ -12,8 +12,9 @@ extension BearerSession {
     /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
     ///   resource may be public. `.closed` for a write after `APIClient.signOut`.
     public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
-        guard var tokens = current.withLock({ $0.tokens }) else {
-            guard request.method.isSafe || !current.withLock({ $0.hasEnded }) else { throw Self.closed }
+        let (known, hasEnded) = current.withLock { ($0.tokens, $0.hasEnded) }
+        guard var tokens = known else {
+            if hasEnded, !request.method.isSafe { throw Self.closed }
             return
         }
         if tokens.isExpired, !request.method.isSafe {

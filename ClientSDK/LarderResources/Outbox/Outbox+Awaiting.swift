@@ -97,26 +97,27 @@ extension Outbox {
         let waiting = state.withLock { state in
             state.waiters.keys.sorted().compactMap { state.queue[$0] }.filter { $0.state == .pending }
         }
-        guard !waiting.isEmpty else { return }
-        do {
-            // What another process is sending looks in doubt; when this one has the turn, the other has ended or died.
-            let hasTurn = try turn.enter()
-            defer { if hasTurn { turn.leave() } }
-            if hasTurn { try readRows() }
-            try end(waiting, hasTurn)
-        } catch { stall(core.now().uptime, error) }
-    }
-
-    private func end(_ waiting: [Outbox.Entry], _ hasTurn: Bool) throws {
         for entry in waiting {
-            guard let obstacle = obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue),
-                hasTurn || obstacle.code != .conflict
-            else { continue }
-            do { try remove(entry.id, as: entry, answering: obstacle) } catch {
-                // Another process has it, or its caller has gone.
-                guard error.code == .invalidArgument else { throw error }
+            do {
+                if let obstacle = try obstacle(toWaiting: entry) {
+                    try remove(entry.id, as: entry, answering: obstacle)
+                }
+            } catch {
+                // Otherwise another process has it, or its caller has gone.
+                if error.code != .invalidArgument { return stall(core.now().uptime, error) }
             }
         }
+    }
+
+    private func obstacle(toWaiting entry: Outbox.Entry) throws(LarderError) -> LarderError? {
+        func look() -> LarderError? { obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue) }
+        let found = look()
+        guard found?.code == .conflict else { return found }
+        // What another process is sending looks in doubt. When this one has the turn, the other has ended or died.
+        do { guard try turn.enter() else { return nil } } catch { throw LarderError(error) }
+        defer { turn.leave() }
+        try readRows()
+        return look()
     }
 
     static func abandonedWait(_ id: OperationID) -> LarderError {

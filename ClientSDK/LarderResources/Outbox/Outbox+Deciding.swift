@@ -55,7 +55,7 @@ extension Outbox {
             try locked {
                 try withCurrentRows {
                     let (found, hasCaller) = state.withLock { ($0.queue[id.rawValue], $0.waiters[id.rawValue] != nil) }
-                    // A pending one was decided on because of its caller, who was told otherwise if he has gone.
+                    // A pending one was decided on because a caller waits for it. One who has gone was told that it will be sent.
                     guard let entry = found, entry.state != .sending, known?.hasSameRow(as: entry) != false,
                         known?.state != .pending || hasCaller
                     else { throw Self.isNotThere(id) }

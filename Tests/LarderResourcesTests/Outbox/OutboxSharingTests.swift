@@ -222,6 +222,12 @@ struct OutboxSharingTests {
         var text: String
     }
 
+    private final class Meanwhile: Sendable {
+        let act = Mutex<(@Sendable () -> Void)?>(nil)
+    }
+
+    /// What happens once while an edit is being decided on.
+    private let meanwhile = Meanwhile()
     private let base = Note(id: "1", text: "base", revision: 1)
     private let theirs = Note(id: "1", text: "theirs", revision: 2)
 
@@ -233,8 +239,9 @@ struct OutboxSharingTests {
         } send: { attempts in
             attempts.map { _ in .rejected(.conflict(theirs, validator: nil, "Somebody has changed the note.")) }
         }
-        operation.conflicts = Outbox.ConflictRule(base: { $0.base }) { _, wanted, theirs, _ in
-            wanted.text == theirs.text ? nil : Change(base: theirs, text: wanted.text)
+        operation.conflicts = Outbox.ConflictRule(base: { $0.base }) { [meanwhile] _, wanted, theirs, _ in
+            meanwhile.act.withLock { $0.take() }?()
+            return wanted.text == theirs.text ? nil : Change(base: theirs, text: wanted.text)
         }
         return operation
     }
@@ -278,6 +285,20 @@ struct OutboxSharingTests {
         let error = #expect(throws: LarderError.self) { try two.outbox.merge(id) }
         #expect(error?.code == .invalidArgument)
         #expect(try scene.cache().outbox.entries.map { try $0.input(as: Change.self) } == [second])
+    }
+
+    @Test(arguments: ["second", "theirs"])
+    func `a decision about an edit that another process decides on meanwhile changes nothing`(_ text: String)
+        async throws
+    {
+        let (one, two, id) = try await rejected(text)
+        let (third, operation) = (Change(base: base, text: "third"), rejectedEdit)
+        meanwhile.act.withLock {
+            $0 = { do { try one.outbox.edit(id, to: third, operation) } catch { Issue.record(error) } }
+        }
+        let error = #expect(throws: LarderError.self) { try two.outbox.keepMine(id) }
+        #expect(error?.code == .invalidArgument)
+        #expect(try scene.cache().outbox.entries.map { try $0.input(as: Change.self) } == [third])
     }
 
     @Test func `a conflict has the server's value that another process has stored`() async throws {
