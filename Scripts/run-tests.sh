@@ -48,11 +48,12 @@ part() {
   touch "$logs/failed"
 }
 
-# The first of these wait for other processes most of the time.
+# The tests of the first part wait for other processes most of the time.
 waiting='EndToEnd'
 computing='LarderServer|LarderEngine|LarderCoding|LarderStorage|LarderImages'
-first=${1:-${LARDER_ORDER_SEED:-1}}
-for seed in $(seq "$first" "${2:-$first}"); do
+seeds=${LARDER_ORDER_SEED:-1}
+if [ $# = 2 ]; then seeds=$(seq "$1" "$2"); fi
+for seed in $seeds; do
   part "$seed-first" "$seed" --filter "^($waiting)Tests\." &
   part "$seed-second" "$seed" --filter "^($computing)Tests\." &
   part "$seed-third" "$seed" --skip "^($waiting|$computing)Tests\." &
