@@ -114,7 +114,7 @@ struct UploadTests {
             let reports = sent.withLock { $0 }
             #expect(reports.last == 20_000_000 && reports == reports.sorted() && reports.count >= 306)
         }
-        _ = directory
+        withExtendedLifetime(directory) {}
     }
 
     @Test func `a form of a stream, a file and a value arrives complete`() async throws {

@@ -96,7 +96,7 @@ struct ImageMemoryTests {
             costs.append(setting.pipeline.memoryCost)
         }
         #expect(costs == [2_048, 5_120, 7_168, 10_240])
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test func `pending loads are cancelled, except for visible pictures`() async throws {
@@ -114,6 +114,6 @@ struct ImageMemoryTests {
         for task in others { await #expect(throws: ImageError.self) { try await task.image } }
         gate.open()
         #expect(try await looked.image.width > 0)
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 }

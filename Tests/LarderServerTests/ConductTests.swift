@@ -135,8 +135,8 @@ struct ConductTests {
     }
 
     /// Retries of one page after each of the waits.
-    private func retry(_ stage: Stage, after waits: [Duration]) async throws {
-        try reject(stage, for: nil, times: waits.count)
+    private func retry(_ stage: Stage, after waits: [Duration], retryAfter: Duration? = nil) async throws {
+        try reject(stage, for: retryAfter, times: waits.count)
         _ = try await stage.ask("GET", page)
         for wait in waits {
             stage.world.clock.advance(by: wait)
@@ -154,6 +154,15 @@ struct ConductTests {
         try await retry(other, after: spread + Array(repeating: .milliseconds(1_000), count: 4))
         #expect(await findings(other, .retriedWithoutJitter) == 0)
         await other.backend.stop()
+    }
+
+    @Test(arguments: [(0, 1), (30, 0)])
+    func `jitter is what a client adds to Retry-After`(_ spread: Int, _ count: Int) async throws {
+        let stage = try Stage()
+        let waits = (0..<4).map { Duration.milliseconds(19_300 + spread * $0) }
+        try await retry(stage, after: waits, retryAfter: .seconds(19))
+        #expect(await findings(stage, .retriedWithoutJitter) == count)
+        await stage.backend.stop()
     }
 
     @Test func `what must not be stored may be downloaded again`() async throws {

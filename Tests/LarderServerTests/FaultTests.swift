@@ -597,7 +597,7 @@ struct FaultTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         stage.world.clock.advance(by: .seconds(45))
         let dark = try stage.send("GET", "/v1/feed")
-        _ = dark
+        withExtendedLifetime(dark) {}
         stage.world.removeFaults()
         try stage.world.set(.captivePortal)
         let page = try await stage.ask("GET", "/v1/accounts")

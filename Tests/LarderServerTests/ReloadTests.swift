@@ -135,7 +135,7 @@ struct ReloadTests {
         announcements.forget()
         RouteSite.write("todos.json", #"[{"id": 1}, {"id": 2}]"#, in: data.path)
         #expect(await announcements.next(containing: "loaded").contains("/todos (2)"))
-        _ = blue
+        withExtendedLifetime(blue) {}
         await site.backend.stop()
     }
 

@@ -80,7 +80,7 @@ struct ManualClockTests {
         var registration: EventRegistration? = clock.onJump { seen.withLock { $0.append(clock.now.seconds) } }
         clock.advance(by: .seconds(1))
         #expect(seen.withLock { $0 } == [1])
-        _ = registration
+        withExtendedLifetime(registration) {}
         registration = nil
         clock.advance(by: .seconds(1))
         #expect(seen.withLock { $0 } == [1])

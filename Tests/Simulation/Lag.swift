@@ -25,7 +25,8 @@ extension Device {
         let types = [Post.entityType, Profile.entityType, Conversation.entityType, Message.entityType]
         let rows = types.flatMap { (try? cache.heldRows(ofType: $0)) ?? [] }
         guard let row = rows.first(where: { $0.key.id == id }) else { return false }
-        if let since = cache.followedSince, row.fetchedAt < since { return true }
+        // A time that lies ahead is one from before the date was set back, and says nothing.
+        if let since = cache.followedSince, row.fetchedAt < since || row.fetchedAt > clock.now { return true }
         let fetchedAt = row.fetchedAt - machine.dateError.at(simulation.clock.uptime)
         // The request may have waited for its connection.
         return simulation.lags.contains { lag in

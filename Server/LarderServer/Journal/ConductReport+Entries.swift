@@ -63,7 +63,11 @@ extension ConductReport {
             let group = sorted[start...].prefix { $0.gap - first.gap <= first.gap / 100 }
             let similar = sorted.count { $0.gap * 2 >= first.gap && $0.gap <= first.gap * 2 }
             guard group.count >= 4, group.count * 2 >= similar else { continue }
-            add(.retriedWithoutJitter, group.map(\.number).sorted(), "each was sent \(first.gap) after the failure")
+            add(
+                .retriedWithoutJitter,
+                group.map(\.number).sorted(),
+                "each was sent \(first.gap) after the failure or the end of its Retry-After"
+            )
             return
         }
     }

@@ -14,7 +14,7 @@ struct ExchangeJudge {
     struct Judgement {
         /// The verdicts, each with the number of the entry that it is about: an entry that ends first can be the later one.
         var verdicts: [(number: Int, verdict: ExchangeVerdict)] = []
-        /// The time since the failure that this request repeats.
+        /// The time since the failure that this request repeats, or since the end of its `Retry-After`.
         var retryGap: Duration?
     }
 
@@ -144,7 +144,7 @@ struct ExchangeJudge {
                 rejection.isReloaded = true
                 rejections.set(rejection, for: request, by: entry.number)
             } else {
-                judgement.retryGap = gap
+                judgement.retryGap = entry.startedInWorld - rejection.wait.end
                 if entry.startedInWorld < rejection.wait.end {
                     let early = rejection.wait.end - entry.startedInWorld
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"

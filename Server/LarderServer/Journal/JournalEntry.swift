@@ -93,7 +93,7 @@ struct JournalEntry: Sendable {
     var contractFindings: [String] = []
     /// What a perfect cache would have made of the exchange.
     var verdicts: [ExchangeVerdict] = []
-    /// The time since the failure that this request repeats.
+    /// The time since the failure that this request repeats, or since the end of its `Retry-After`.
     var retryGap: Duration?
 
     subscript<Value>(dynamicMember path: KeyPath<ExchangeRecord, Value>) -> Value { record[keyPath: path] }

@@ -121,6 +121,6 @@ struct MemoryCgroupTests {
         try machine.write(["cgroup/app/memory.current": "990\n", "cgroup/app/memory.max": "1000\n"])
         while level == .normal { level = await iterator.next(isolation: nil)?.level ?? .warning }
         #expect(level == .critical)
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 }

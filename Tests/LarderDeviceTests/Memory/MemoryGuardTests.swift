@@ -89,7 +89,7 @@ struct MemoryGuardTests {
         #expect(memory.current.cause == "test")
         #expect(telemetry.totals.memoryFreed == 30 && telemetry.totals.loadsCancelled == 6)
         #expect(telemetry.totals.memoryLevel == .warning)
-        _ = registrations
+        withExtendedLifetime(registrations) {}
     }
 
     @Test func `usage is measured when the level rises, before anything is stopped, and not again while it lasts`() {
@@ -117,7 +117,7 @@ struct MemoryGuardTests {
         #expect(warnings.last.loads == 30)
         source.signal(.critical, cause: "test")
         #expect(telemetry.totals.memoryWarnings.count == 2)
-        _ = registrations
+        withExtendedLifetime(registrations) {}
     }
 
     /// Holds a tier at the allowed share of its cost.
@@ -155,7 +155,7 @@ struct MemoryGuardTests {
                 loader.finish(10)
                 costs.append(cache.cost)
             }
-            _ = registrations
+            withExtendedLifetime(registrations) {}
             return costs
         }
         #expect(run(isGuarded: false) == [60_000, 0, 10_000, 20_000, 30_000, 40_000])
@@ -188,7 +188,7 @@ struct MemoryGuardTests {
         }
         #expect(costs == [1_000, 500, 250, 500, 750, 1_000])
         #expect(memory.limits == .normal && memory.current.reported == .normal)
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test func `a reaction registered under pressure is called at once, and a released one not any more`() {
@@ -206,7 +206,7 @@ struct MemoryGuardTests {
             )
             #expect(shares.withLock { $0 } == [0])
             source.signal(.warning)
-            _ = registration
+            withExtendedLifetime(registration) {}
         }
         let count = shares.withLock { $0.count }
         source.signal(.critical)
@@ -246,7 +246,7 @@ struct MemoryGuardTests {
         }
         #expect(state.withLock { $0.worst } == 1)
         #expect(state.withLock { $0.last } == memory.limits && memory.limits.level == .critical)
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test func `a reaction may use the guard`() {
@@ -265,7 +265,7 @@ struct MemoryGuardTests {
         )
         source.signal(.warning)
         #expect(seen.withLock { $0 } == [.warning, .critical], "What it reports comes after it has returned.")
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test func `a guard that is turned off lifts its limits`() {

@@ -124,7 +124,7 @@ struct MemorySignalTests {
         var level = MemoryLevel.critical
         while level == .critical { level = await iterator.next(isolation: nil)?.level ?? .warning }
         #expect(level == .normal, "The end is told of too.")
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test(.oneMinute)
@@ -141,7 +141,7 @@ struct MemorySignalTests {
         var iterator = signals.makeAsyncIterator()
         let signal = await iterator.next(isolation: nil)
         #expect(signal?.level == .warning && signal?.cause.contains("25.0 %") == true)
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     @Test func `without any signal the explanation says so, and no thread runs`() {

@@ -29,7 +29,7 @@ struct NetlinkTests {
         #expect(loopback?.name == "lo" && loopback?.isUsable == false)
         #expect(loopback?.isUp == true && loopback?.addresses.contains([127, 0, 0, 1]) == true)
         let registration = source.observe { _ in }
-        _ = registration
+        withExtendedLifetime(registration) {}
     }
 
     /// The number of netlink sockets of this process.

@@ -121,7 +121,7 @@ struct NetworkMonitorTests {
         #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.offline, from: .good, cause: "noInterface"))
         #expect(await iterator.next(isolation: nil)?.kind == .networkLevel(.good, from: .offline, cause: "nothing"))
         #expect(telemetry.totals.networkLevel == .good && telemetry.totals.networkChanges == 2)
-        _ = monitor
+        withExtendedLifetime(monitor) {}
     }
 
     @Test func `while the monitor runs, the level recovers with time alone`() async throws {

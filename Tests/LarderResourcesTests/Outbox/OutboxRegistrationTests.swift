@@ -157,7 +157,6 @@ struct OutboxRegistrationTests {
             isAgain.store(true, ordering: .relaxed)
             try cache.outbox.retry(id)
         }
-        let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
-        #expect(text.contains("or a function of an operation"), "\(text)")
+        expectMessage(["or a function of an operation"], in: result?.standardErrorContent)
     }
 }
