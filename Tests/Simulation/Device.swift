@@ -244,7 +244,7 @@ final class Device: @unchecked Sendable {
         let generation = generation
         let feed = client.feed.snapshots()
         let judged: @Sendable (Timeline<Post>.List, Bool) -> Void = { [weak self] list, isFresh in
-            self?.judge(.post, "", list.items.map(\.text), isFresh: isFresh)
+            self?.judge(.post, "", list, isFresh: isFresh, text: \.text)
         }
         observe("feed", feed, generation, judged) { list in
             (list.items.map { ($0.id, $0.version) }, list.items)
@@ -254,7 +254,7 @@ final class Device: @unchecked Sendable {
         for id in simulation.ledger.conversations(of: machine.handle) {
             let lines = client.cache.snapshots(client.chat.messages(id))
             let judged: @Sendable (Timeline<Message>.List, Bool) -> Void = { [weak self] list, isFresh in
-                self?.judge(.message, id, list.items.map(\.text), isFresh: isFresh)
+                self?.judge(.message, id, list, isFresh: isFresh, text: \.text)
             }
             observe("messages", lines, generation, judged) { list in (list.items.map { ($0.id, $0.version) }, []) }
         }

@@ -29,12 +29,19 @@ extension Device {
         rejections += 1
     }
 
-    /// What this process has written is in every snapshot until it was sent, and then in every fresh one.
-    func judge(_ kind: Ledger.Kind, _ place: String, _ texts: [String], isFresh: Bool) {
+    /// What this process has written is in every snapshot until it was sent, and then in every fresh one that shows its place.
+    func judge<Item: CacheEntity & Codable & Hashable>(
+        _ kind: Ledger.Kind,
+        _ place: String,
+        _ list: Timeline<Item>.List,
+        isFresh: Bool,
+        text: (Item) -> String
+    ) {
         guard let client else { return }
         let coverage = simulation.coverage.counts
         let mayLag = coverage[Act.lag.rawValue] != nil || coverage[Act.journey.rawValue] != nil
         let now = simulation.clock.uptime
+        let texts = list.items.map(text)
         for writing in simulation.ledger.writings {
             guard writing.kind == kind, writing.place == place, writing.device == index,
                 writing.generation == generation, now - writing.at > .seconds(1),
@@ -49,9 +56,15 @@ extension Device {
             }
             // What was rejected is shown by the app as such, outside of the list.
             guard entries.allSatisfy({ $0.state != .rejected }) else { continue }
-            if !entries.isEmpty {
+            // An edit that waits changes what is stored: of an item that was sent, which small limits may have removed, it shows nothing.
+            if entries.contains(where: { (try? $0.input(as: TextChange.self))?.kind == .create }) {
                 simulation.find(.readYourWrites, "\(name): \(writing.key) waits and is not shown")
             } else if isFresh, !mayLag {
+                let path = kind == .post ? "/v1/feed" : "/v1/conversations/\(place)/messages"
+                let all: [Item] = simulation.list(path, handle)
+                let older = all.drop { !text($0).hasPrefix(writing.key) }.dropFirst().map(\.id)
+                // A list is as fresh as its newest page, and the item may belong to one that is not loaded.
+                guard list.isWhole(above: Set(older)) else { continue }
                 simulation.find(.readYourWrites, "\(name): \(writing.key) was sent and is not in a fresh list")
             }
         }
@@ -116,6 +129,22 @@ extension Device {
             simulation.find(.bounds, "\(name) has sent \(requests.count) requests within a minute")
             requests = []
         }
+    }
+}
+
+extension Timeline.List {
+    /// Whether no items are or may be missing directly above the first of some items; without one of them, at the end of the list.
+    fileprivate func isWhole(above older: Set<Item.ID>) -> Bool {
+        var isBehindGap = false
+        for segment in segments {
+            guard case .items(let items) = segment else {
+                isBehindGap = true
+                continue
+            }
+            if let first = items.firstIndex(where: { older.contains($0.id) }) { return first > 0 || !isBehindGap }
+            isBehindGap = false
+        }
+        return hasReachedEnd && !isBehindGap
     }
 }
 
