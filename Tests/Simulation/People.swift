@@ -282,9 +282,8 @@ extension Device {
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
     private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
-        let isAccepted = entry.error.map { $0.code == .unexpectedReply && (200..<300).contains($0.status ?? 0) }
-        if let tap = tap(of: entry), isAccepted == true {
-            // The server has carried it out, and replays its result: a later tap stays.
+        if let tap = tap(of: entry), simulation.hasCarriedOutTap(entry.idempotencyKey, as: handle) {
+            // The reply was lost or unreadable. The server replays the result of that attempt, because the key is the same: a later tap stays.
             lastTaps[tap.postID] = nil
         } else if let tap = tap(of: entry) {
             let ledgerTap = Ledger.Tap(handle: handle, post: tap.postID)
