@@ -215,6 +215,27 @@ struct ConductTests {
         await stage.backend.stop()
     }
 
+    @Test(arguments: [true, false])
+    func `of two replies that were in flight at once a client may validate either`(_ isFirst: Bool) async throws {
+        let stage = try Stage()
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/feed"), stage: .request, count: 1))
+        let held = try stage.send("GET", page)
+        #expect(await stage.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let tag = try await stage.ask("GET", page, fields: reload).field("ETag") ?? ""
+        post(stage)
+        stage.world.releaseAll()
+        // The answer to the earlier request arrives later, and it is the newer one.
+        let newTag = try await held.reply().field("ETag") ?? ""
+        #expect(tag != newTag)
+        let fields = ["If-None-Match": isFirst ? tag : newTag, "Cache-Control": "no-cache"]
+        #expect(try await stage.ask("GET", page, fields: fields).status == (isFirst ? 200 : 304))
+        #expect(await findings(stage, .downloadedTwice) == 0)
+        // Now it holds the only reply since.
+        _ = try await stage.ask("GET", page, fields: reload)
+        #expect(await findings(stage, .downloadedTwice) == 1)
+        await stage.backend.stop()
+    }
+
     /// Reads the change feed after each of six frames of an event stream.
     private func poll(_ stage: Stage) async throws {
         let channel = try stage.send("GET", "/v1/live/events")

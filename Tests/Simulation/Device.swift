@@ -348,6 +348,8 @@ final class Machine: @unchecked Sendable {
     var confirmedAt: [String: MonotonicTime] = [:]
     /// When the reply to each exchange of a refresh token arrived, and how many processes had ended.
     var renewals: [[UInt8]: (at: MonotonicTime, ends: Int)] = [:]
+    /// When its store was last damaged: of what was stored until then only the outbox and the metadata are left.
+    var damagedAt: MonotonicTime?
     /// When the latest transfer was confirmed.
     var paidAt: MonotonicTime?
     /// Whether nobody has looked at the store of the account since it was changed.

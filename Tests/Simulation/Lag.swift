@@ -21,13 +21,29 @@ extension Device {
     /// Whether nothing tells the device of changes of a stored entity: it was fetched before the change feed was followed, or while a
     /// replica lagged.
     func isUncovered(_ id: String) -> Bool {
-        guard let cache = client?.cache else { return false }
-        let types = [Post.entityType, Profile.entityType, Conversation.entityType, Message.entityType]
-        let rows = types.flatMap { (try? cache.heldRows(ofType: $0)) ?? [] }
-        guard let row = rows.first(where: { $0.key.id == id }) else { return false }
+        guard let fetchedAt = fetchedAt(id) else { return false }
         // A time that lies ahead is one from before the date was set back, and says nothing.
-        if let since = cache.followedSince, row.fetchedAt < since || row.fetchedAt > clock.now { return true }
-        let fetchedAt = row.fetchedAt - machine.dateError.at(simulation.clock.uptime)
+        if let since = client?.cache.followedSince, fetchedAt < since || fetchedAt > clock.now { return true }
+        return isLagging(fetchedAt)
+    }
+
+    /// Whether a tap that the server has carried out may be missing in what a replica says: the store was damaged since, so that the device
+    /// no longer has the newer version of the post.
+    func mayBeMissing(_ tap: LastTap, on post: String) -> Bool {
+        guard let damagedAt = machine.damagedAt, tap.at <= damagedAt else { return false }
+        // What is not on the disk yet was fetched a moment ago.
+        return isLagging(fetchedAt(post) ?? clock.now)
+    }
+
+    /// When a stored entity was fetched, by the machine's date.
+    private func fetchedAt(_ id: String) -> WallTime? {
+        let types = [Post.entityType, Profile.entityType, Conversation.entityType, Message.entityType]
+        let rows = types.flatMap { (try? client?.cache.heldRows(ofType: $0)) ?? [] }
+        return rows.first { $0.key.id == id }?.fetchedAt
+    }
+
+    private func isLagging(_ fetchedAt: WallTime) -> Bool {
+        let fetchedAt = fetchedAt - machine.dateError.at(simulation.clock.uptime)
         // The request may have waited for its connection.
         return simulation.lags.contains { lag in
             fetchedAt > lag.from - .seconds(30) && fetchedAt <= lag.to ?? simulation.clock.now

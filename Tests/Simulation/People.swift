@@ -228,15 +228,16 @@ extension Device {
     func signOut(_ client: LarderClient, next: String? = nil) async throws {
         guard machine.processes == 1 else { return }
         let generation = generation
-        // What is written until the end of the sign-out is lost too. The client is closed, also if a failing disk has kept its files.
-        defer {
-            simulation.ledger.forget(machine.index)
-            if generation == self.generation { close() }
-        }
+        // The client is closed, also if a failing disk has kept its files.
+        defer { if generation == self.generation { close() } }
         if simulation.plan.pictureLimits != nil {
             act(.showPictures, simulation.random.next() >> 1)
             await simulation.wait(simulation.random.uniform(in: 0..<200))
         }
+        // What is written until the end of the sign-out is lost too. The process may die before that: what is on the disk is erased before the
+        // tokens are revoked at the server.
+        simulation.ledger.forget(machine.index)
+        defer { simulation.ledger.forget(machine.index) }
         try await client.signOut()
         // Another sign-out of the person may have ended at the same moment, after which the next client is open.
         guard generation == self.generation else { return }
@@ -281,9 +282,8 @@ extension Device {
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
     private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
-        let isAccepted = entry.error.map { $0.code == .unexpectedReply && (200..<300).contains($0.status ?? 0) }
-        if let tap = tap(of: entry), isAccepted == true {
-            // The server has carried it out, and replays its result: a later tap stays.
+        if let tap = tap(of: entry), simulation.hasCarriedOutTap(entry.idempotencyKey, as: handle) {
+            // The reply was lost or unreadable. The server replays the result of that attempt, because the key is the same: a later tap stays.
             lastTaps[tap.postID] = nil
         } else if let tap = tap(of: entry) {
             let ledgerTap = Ledger.Tap(handle: handle, post: tap.postID)

@@ -80,7 +80,8 @@ extension Device {
         for (post, tap) in lastTaps where now - tap.at > .seconds(1) {
             let isUncertain = simulation.ledger.uncertainTaps.contains(Ledger.Tap(handle: handle, post: post))
             guard simulation.judges(.shownTaps, unless: isExcused || isUncertain),
-                let shown = posts.first(where: { $0.id == post }), shown.likedByMe != tap.isLike
+                let shown = posts.first(where: { $0.id == post }), shown.likedByMe != tap.isLike,
+                !mayBeMissing(tap, on: post)
             else { continue }
             simulation.find(.readYourWrites, "\(name): \(post) is not shown as it was tapped: \(tap.isLike)")
         }

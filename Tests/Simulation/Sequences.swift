@@ -357,6 +357,7 @@ extension Simulation {
                 try file.close()
             } catch { find(.disk, "\(name) cannot be damaged: \(error)") }
             note("\(device.name): \(name) is damaged from byte \(start)")
+            device.machine.damagedAt = clock.uptime
         }
         await wait(random.uniform(in: 10..<1_000))
         for device in devices { reopen(device) }

@@ -24,6 +24,7 @@ struct ExchangeJudge {
         let bytes: Int
         let requested: MonotonicTime
         /// On the server's clock.
+        let started: MonotonicTime
         let ended: MonotonicTime
         var freshFor: Duration
         let mayBeStored: Bool
@@ -213,15 +214,18 @@ struct ExchangeJudge {
     private func judgeRead(_ entry: JournalEntry, _ resource: String, _ judgement: inout Judgement) {
         guard entry.status == 200 || entry.status == 304 else { return }
         // A request that was sent before the first reply had arrived could not know of it.
-        let earlier = downloads[resource]?.last {
+        let known = (downloads[resource] ?? []).filter {
             $0.ended <= entry.started && $0.mayBeStored && $0.number > entry.number - capacity
         }
-        guard let earlier else {
+        guard let earlier = known.last else {
             if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
             return
         }
+        // Of two replies that were in flight at once the client may have kept either: the one that has arrived last may be the answer to
+        // the earlier request.
+        let held = known.filter { $0.number == earlier.number || $0.ended > earlier.started }
         let isReload = entry.isReload
-        let left = earlier.freshFor - (entry.startedInWorld - earlier.requested)
+        let left = held.map { $0.freshFor - (entry.startedInWorld - $0.requested) }.min() ?? .zero
         let sentTag = entry.request.fields.combined(.ifNoneMatch)
         if !isReload, left > .zero {
             // A conditional request is no finding: it costs little, and some clients validate at each start.
@@ -235,7 +239,9 @@ struct ExchangeJudge {
                 judgement.add(entry, .validated, "validated, and \(earlier.bytes) bytes saved", earlier.number)
             }
             judgement.setSaved(earlier.bytes)
-        } else if let tag = entry.replyField("etag"), tag == earlier.tag, !(sentTag?.contains(tag) ?? false) {
+        } else if let tag = entry.replyField("etag"), held.allSatisfy({ $0.tag == tag }),
+            !(sentTag?.contains(tag) ?? false)
+        {
             let text = "304 possible: this client held \(tag)"
             judgement.add(
                 entry,
@@ -262,6 +268,7 @@ struct ExchangeJudge {
             tag: tag,
             bytes: entry.status == 200 ? entry.bodyBytes : known.last?.bytes ?? 0,
             requested: entry.startedInWorld,
+            started: entry.started,
             ended: entry.ended,
             freshFor: entry.freshness,
             mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
