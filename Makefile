@@ -21,11 +21,11 @@ run: prepare ## build and serve the fixtures on http://127.0.0.1:8080 (ARGS="--p
 	@.build/release/larder-server $(ARGS)
 
 test: prepare ## build and run every test
-	@swift build --build-tests
+	@Scripts/build.sh --build-tests
 	@Scripts/run-tests.sh
 
 shuffle: prepare ## run every test in many orders of the jobs (ORDERS=100 FIRST=1)
-	@swift build --build-tests
+	@Scripts/build.sh --build-tests
 	@Scripts/run-tests.sh $(or $(FIRST),1) $$(($(or $(FIRST),1) + $(or $(ORDERS),100) - 1))
 
 build: prepare ## build everything for release
@@ -55,7 +55,7 @@ format: ## format the sources in place
 	@swift format --in-place --recursive --parallel $(SOURCES)
 
 docs: prepare ## make the documentation site in .build/docs (serve it with python3 -m http.server -d .build/docs)
-	@swift build
+	@Scripts/build.sh
 	@Scripts/docs.sh .build/docs
 
 tour: prepare ## measure on this machine what the cache does (ARGS="taps --html tour.html" chooses)

@@ -10,10 +10,6 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// A module of tests is compiled as a whole, which takes half of the processor time: no module waits for its interface.
-let whole: [SwiftSetting] =
-    strict + [.unsafeFlags(["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"])]
-
 /// The modules with a file of their decisions, which is no source.
 let decided: Set = [
     "LarderBackend", "LarderServer", "LarderMemory", "LarderStorage", "LarderTransport", "LarderHTTPCache",
@@ -31,7 +27,7 @@ func sdk(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: whole)
+    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
 }
 
 /// The fuzz targets are built by `Scripts/fuzz.py` only: every module is instrumented for them, and libFuzzer brings `main`.
@@ -264,7 +260,7 @@ let package = Package(
             ],
             path: "Tests/LarderImagesTests",
             resources: [.copy("Fixtures")],
-            swiftSettings: whole
+            swiftSettings: strict
         ),
         tests(
             "LarderDeviceTests",
@@ -322,7 +318,7 @@ let package = Package(
             ],
             path: "Tests/Simulation",
             exclude: ["plans.jsonl", "FINDINGS.md"],
-            swiftSettings: whole
+            swiftSettings: strict
         ),
         // The client process that `Tests/Storm/storm.py` starts, kills and checks.
         .executableTarget(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the documents: sizes, links, facts, names, Swift examples and commands.
 
-    python3 Scripts/docs-check.py            everything; needs the debug build of `swift build --build-tests`
+    python3 Scripts/docs-check.py            everything; needs the build of `Scripts/build.sh --build-tests`
     python3 Scripts/docs-check.py links      one of: sizes links facts names swift commands
 
 - sizes: README, ARCHITECTURE and others are at most as long as `SIZES` says.
@@ -377,7 +377,7 @@ def check_swift():
                     yield f"{name}:{text.count(chr(10), 0, match.start('code')) + 1 + offset}: no source of {folder} has this line: {line.strip()}"
     modules = DEBUG / "Modules"
     if not modules.exists():
-        yield "swift: there is no debug build; run swift build --build-tests first"
+        yield "swift: there is no debug build; run Scripts/build.sh --build-tests first"
         return
     with tempfile.TemporaryDirectory() as directory:
         files = []
@@ -527,7 +527,7 @@ class Console:
 
 def check_commands():
     if not (DEBUG / "larder-server").exists():
-        yield "commands: there is no debug build; run swift build --build-tests first"
+        yield "commands: there is no debug build; run Scripts/build.sh --build-tests first"
         return
     if not shutil.which("curl"):
         print("docs-check: the commands of the documents are left out: curl is missing")

@@ -24,7 +24,7 @@ esac
 
 scratch=.build/sanitize-$kind
 reports=$scratch/reports
-swift build --build-tests --sanitize "$kind" --scratch-path "$scratch" 2>&1 | grep -v "Cannot export local symbol"
+Scripts/build.sh --build-tests --sanitize "$kind" --scratch-path "$scratch" 2>&1 | grep -v "Cannot export local symbol"
 rm -rf "$reports" && mkdir -p "$reports"
 
 # Threads run at once, as they do in an app.

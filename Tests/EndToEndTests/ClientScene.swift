@@ -7,13 +7,16 @@ import LarderStorage
 import LarderTesting
 import LarderTime
 import LarderTransport
+import TestSupport
 import Testing
 
 @testable import Larder
 
 /// A world of its own on a backend that all suites share, and clients with temporary directories.
 final class ClientScene: Sendable {
-    private static let shared: Result<MockBackend, any Error> = Result { try MockBackend.startSmall() }
+    private static let shared: Result<MockBackend, any Error> = Result {
+        try Listeners.share { try MockBackend.startSmall() }
+    }
 
     let world: MockWorld
     let clock = ManualClock()

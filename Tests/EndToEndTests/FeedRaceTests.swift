@@ -119,7 +119,8 @@ private final class FeedRace {
 
 @Suite("A feed that changes while it is read, end to end", .oneMinute)
 struct FeedRaceTests {
-    @Test(arguments: seeds(3))
+    // 608: a change feed brings an edit of a post that a later refresh no longer contains.
+    @Test(arguments: seeds(3) + [608])
     func `refreshes that race with changes by three devices end with the server's feed`(_ seed: UInt64) async throws {
         let race = try await FeedRace(seed: seed)
         let (client, timeline) = (race.client, race.timeline)

@@ -88,6 +88,7 @@ struct ResumableUploadTests {
     init() throws {
         scratch = try ScratchDirectory()
         backend = try MockBackend.startSmall()
+        AloneWithinTime.atEnd { [backend] in await backend.stop() }
         world = try backend.makeWorld()
         // The head of a PNG of 640 × 480, and content in three pieces.
         var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]

@@ -65,8 +65,15 @@ struct TourTests {
         #expect(!page.contains("<table class=\"wide\"") && !page.contains("overflow-x"))
     }
 
-    @Test func `figures can be stepped through, made from what was measured`() async throws {
+    /// A scene that stops with the test.
+    private static func scene() throws -> TourScene {
         let scene = try TourScene(pause: .zero)
+        AloneWithinTime.atEnd { await scene.stop() }
+        return scene
+    }
+
+    @Test func `figures can be stepped through, made from what was measured`() async throws {
+        let scene = try Self.scene()
         let pages = try steps(try await scene.paging())
         #expect(
             pages.count == 12 && pages[1].boxes[0].tone == .bad && pages[1].boxes[2].text == "20 posts, 0 seen before"
@@ -82,7 +89,7 @@ struct TourTests {
     }
 
     @Test func `a visit with the SDK does every write once on every network`() async throws {
-        let chapter = try await TourScene(pause: .zero).features()
+        let chapter = try await Self.scene().features()
         guard case .table(let table) = chapter.exhibits.first else {
             Issue.record("no table")
             return
@@ -102,7 +109,7 @@ struct TourTests {
     @Test func `the guard holds less memory than cleared caches, and policies are compared`()
         async throws
     {
-        let scene = try TourScene(pause: .zero)
+        let scene = try Self.scene()
         let pressure = try await scene.pressure()
         guard case .curves(let curves)? = pressure.exhibits.first, case .table(let table) = pressure.exhibits[1],
             case .flow(let path)? = pressure.exhibits.last
@@ -152,7 +159,7 @@ struct TourTests {
     @Test func `ways to share memory are compared on the same pictures, and the text names the best of them`()
         async throws
     {
-        let chapter = try await TourScene(pause: .zero).budgets()
+        let chapter = try await Self.scene().budgets()
         let rows = try #require(tables(chapter).first).rows
         #expect(rows.count == 5)
         // A budget of their own keeps portraits, and scores do.
@@ -171,7 +178,7 @@ struct TourTests {
     }
 
     @Test func `a tap that is stored first is counted once on every network`() async throws {
-        let chapter = try await TourScene(pause: .zero).taps()
+        let chapter = try await Self.scene().taps()
         let rows = try #require(tables(chapter).first).rows
         let (later, through) = (
             rows.filter { $0[1] == .text("write-behind") }, rows.filter { $0[1] == .text("write-through") }
@@ -205,7 +212,7 @@ struct TourTests {
     }
 
     @Test func `a lifetime drains while a person looks, and the server is asked when nothing is left`() async throws {
-        let steps = try await TourScene(pause: .zero).draining().steps
+        let steps = try await Self.scene().draining().steps
         let percent = steps.map { step in [0, 2].map { Int(((step.boxes[$0].share ?? -1) * 100).rounded()) } }
         #expect(percent.map { $0[0] } == [0, 70, 40, 10, 0, 70, 40, 10])
         #expect(percent.map { $0[1] } == [100, 70, 40, 10, 100, 70, 40, 10])
@@ -218,7 +225,7 @@ struct TourTests {
     }
 
     @Test func `a version asked at each look is always right, and an event costs less`() async throws {
-        let chapter = try await TourScene(pause: .zero).invalidation()
+        let chapter = try await Self.scene().invalidation()
         let rows = try #require(tables(chapter).first).rows
         #expect(try steps(chapter).count == 8, "The lifetime that drains is shown too.")
         #expect(rows.map { $0[0].text }.last == "event, then the change feed" && rows.count == 5)

@@ -41,6 +41,7 @@ struct CollectionShop {
         configuration.disableConnectionTimeouts()
         change(&configuration)
         backend = try MockBackend.start(.collections(directory: directory.path), configuration)
+        AloneWithinTime.atEnd { [backend] in await backend.stop() }
     }
 
     func send(_ method: String, _ target: String, _ body: String? = nil, _ fields: [String: String] = [:]) throws

@@ -4,7 +4,7 @@ import LarderServer
 import LarderTime
 import TestSupport
 
-/// A world of a backend, and requests to it, each on a new connection unless one is given.
+/// A world of a backend that stops with the test, and requests to it, each on a new connection unless one is given.
 struct Stage {
     let backend: MockBackend
     let world: MockWorld
@@ -22,6 +22,7 @@ struct Stage {
         size.tasks = 0
         size.transfers = 60
         backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
+        AloneWithinTime.atEnd { [backend] in await backend.stop() }
         world = backend.main
         world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
     }

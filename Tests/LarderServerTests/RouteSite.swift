@@ -21,6 +21,7 @@ struct RouteSite {
         configuration.routes = directory.path
         change(&configuration)
         backend = try MockBackend.start(source, configuration)
+        AloneWithinTime.atEnd { [backend] in await backend.stop() }
     }
 
     /// - Parameter routes: the elements of `routes`, as JSON.

@@ -75,7 +75,9 @@ struct ScenarioTests {
     }
 
     @Test func `what a client shows is compared with the server`() async throws {
-        let truth = try #require(ScenarioRun(try scenario("empty-reply")).world.value("/v1/profiles/user_2"))
+        let first = try ScenarioRun(try scenario("empty-reply"))
+        let truth = try #require(first.world.value("/v1/profiles/user_2"))
+        await first.stop()
         let version = Int(truth["version"]?.integer ?? 0)
         for (shown, isPassed) in [(version, true), (version + 1, false)] {
             let run = try ScenarioRun(try scenario("empty-reply"))

@@ -28,6 +28,7 @@ final class Scene {
         size.tasks = 30
         size.transfers = 60
         backend = try MockBackend.start(.generated(size, picturesFrom: nil), configuration)
+        AloneWithinTime.atEnd { [backend] in await backend.stop() }
         client = try RawClient(port: backend.port)
     }
 

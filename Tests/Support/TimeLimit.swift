@@ -4,17 +4,23 @@ import OrderedJobs
 import Synchronization
 package import Testing
 
-/// How every test runs: alone, with jobs in an order that its name and the seed of the process decide, and within a time limit.
+/// How every test runs: alone, with jobs in an order that its name and the seed of the process decide, within a time limit, and without
+/// a server that runs after it.
 ///
 /// A test that has failed is repeated with `LARDER_ORDER_SEED=n swift test --filter name`.
 package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
-    @TaskLocal private static var isInTest = false
+    @TaskLocal private static var ending: Ending?
     private static let turns = Turns()
 
     package let isRecursive = true
     private let limit: Duration
 
     init(limit: Duration) { self.limit = limit }
+
+    /// Performs an action when the present test has ended, whatever its outcome, and within its time limit.
+    package static func atEnd(_ action: @escaping @Sendable () async -> Void) {
+        ending?.actions.withLock { $0.append(action) }
+    }
 
     package func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
 
@@ -24,22 +30,31 @@ package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
         performing function: @Sendable () async throws -> Void
     ) async throws {
         // A suite within a suite may have the trait twice.
-        guard !Self.isInTest else { return try await function() }
+        guard Self.ending == nil else { return try await function() }
         guard order_is_on() else { return try await perform(function) }
         await Self.turns.begin()
         defer { Self.turns.end() }
         // What earlier tests have left behind ends first.
         await rest()
         order_begin(test.name.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+        let listeners = Listeners.open()
         try await perform(function)
+        await rest()
+        let left = Listeners.open().subtracting(listeners)
+        if !left.isEmpty { Issue.record("The test has left \(left.count) listening sockets: stop its servers.") }
     }
 
     private func perform(_ function: @Sendable () async throws -> Void) async throws {
         try await withoutActuallyEscaping(function) { function in
-            try await Self.$isInTest.withValue(true) {
+            let ending = Ending()
+            try await Self.$ending.withValue(ending) {
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     group.addTask {
-                        try await function()
+                        do { try await function() } catch {
+                            await ending.perform()
+                            throw error
+                        }
+                        await ending.perform()
                         return true
                     }
                     group.addTask { [limit] in
@@ -52,6 +67,41 @@ package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
                 }
             }
         }
+    }
+}
+
+/// What is done at the end of a test.
+private final class Ending: Sendable {
+    let actions = Mutex<[@Sendable () async -> Void]>([])
+
+    func perform() async {
+        while let action = actions.withLock({ $0.popLast() }) { await action() }
+    }
+}
+
+/// The sockets of the process that listen.
+package enum Listeners {
+    private static let shared = Mutex<Set<Int32>>([])
+
+    /// Starts a server that all tests of the process share.
+    package static func share<Server>(_ start: () throws -> Server) rethrows -> Server {
+        let others = open()
+        let server = try start()
+        let own = open().subtracting(others)
+        shared.withLock { $0.formUnion(own) }
+        return server
+    }
+
+    /// The listening sockets without those of shared servers.
+    static func open() -> Set<Int32> {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let listening = names.compactMap { Int32($0) }.filter { descriptor in
+            var isListening: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0
+                && isListening == 1
+        }
+        return Set(listening).subtracting(shared.withLock { $0 })
     }
 }
 

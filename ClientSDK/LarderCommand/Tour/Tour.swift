@@ -20,6 +20,7 @@ struct Tour {
             chapters.append(chapter)
             if !terminal.isJSON { TourText(terminal: terminal).show(chapter) }
         }
+        await scene.stop()
         if terminal.isJSON {
             terminal.json(
                 .members([("conditions", .string(conditions)), ("chapters", .array(chapters.map(\.json)))])

@@ -4,7 +4,7 @@ import LarderDemo
 import LarderModels
 import LarderServer
 
-/// The backend of the tour, inside this process, and a directory for the clients' stores. Both end with the scene.
+/// The backend of the tour, inside this process until `stop`, and a directory for the clients' stores, which ends with the scene.
 final class TourScene: Sendable {
     /// The person who uses the clients, and another who writes meanwhile.
     static let person = "ana"
@@ -39,6 +39,8 @@ final class TourScene: Sendable {
             // Nothing was stored, or the system removes its temporary files itself.
         }
     }
+
+    func stop() async { await backend.stop() }
 
     /// A world of its own, with the same content each time.
     func world() throws -> MockWorld { try backend.makeWorld(seed: 1) }

@@ -32,7 +32,8 @@ extension CacheUpdate {
     /// that may arrive out of order, or only after a later change of the item.
     ///
     /// An item that is older than all loaded items or lies within a gap is stored and not inserted: the page that
-    /// contains it inserts it. Otherwise it is as with `insertNewest`.
+    /// contains it inserts it. An item of a change feed that a later request for the newest page has not brought is not inserted either: it
+    /// may be deleted. The timeline becomes stale. Otherwise it is as with `insertNewest`.
     ///
     /// - Parameters: as of `insertNewest`, and:
     ///   - isNew: whether the item was just created and has not changed since. A timeline that is not stored is created with it only if
@@ -98,6 +99,8 @@ extension CacheUpdate {
 
     /// Adjacent insertions become one step: what the server states of one of them counts for all.
     private mutating func insertNewest(_ item: NewestItem, in timeline: QueryKey) {
+        var item = item
+        item.asked = eventsAsked
         var items: [NewestItem] = []
         search: for index in steps.indices.reversed() {
             switch steps[index] {
@@ -126,8 +129,12 @@ extension ListChange {
                     && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
             }
             guard !items.isEmpty else { return }
-            var (isFull, isBehindOwn) = (false, false)
+            var (isFull, isBehindOwn, isUncertain) = (false, false, false)
             for item in items {
+                if !item.isOwn, let asked = item.asked, asked < query.asked {
+                    isUncertain = true
+                    continue
+                }
                 guard item.isOwn || query.members.hasRoomForUnconfirmed else {
                     isFull = true
                     continue
@@ -135,7 +142,7 @@ extension ListChange {
                 if !item.isOwn, item.isNewer == nil, !item.isWaiting(in: query.members) { isBehindOwn = true }
                 item.insert(into: &query.members, at: context.startedAt, isEnd: tail == .end)
             }
-            if isFull || isBehindOwn && query.members.waitingCount > 0 { query.isInvalidated = true }
+            if isFull || isUncertain || isBehindOwn && query.members.waitingCount > 0 { query.isInvalidated = true }
             // Usually the first item is unconfirmed, and no further one is looked at.
             let newest = query.members.entries.lazy.prefix { RunList.Start($0.key) == nil }
             if isFull || newest.contains(where: { $0.mark != nil }) { query.entityTag = nil }

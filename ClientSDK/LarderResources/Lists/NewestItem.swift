@@ -7,6 +7,8 @@ struct NewestItem: Sendable {
     var isOwn: Bool
     /// Whether the item was just created. Only such an item may begin an empty timeline.
     var isNew = true
+    /// When the request began whose reply has brought the item; nil: it was pushed or created here.
+    var asked: Stamp?
     /// The order of the timeline: whether the item with the first identifier comes before the one with the second.
     /// Nil: the item is inserted at the front.
     var isNewer: (@Sendable (String, String) -> Bool)?

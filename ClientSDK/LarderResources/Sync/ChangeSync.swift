@@ -156,6 +156,7 @@ public final class ChangeSync: Sendable {
                 guard batch.hasMore || !isAgain && batch.changes.isEmpty else { break }
                 continue
             }
+            let asked = cache.core.stamps.next()
             let batch: ChangeFeed.Batch
             do {
                 batch = try await feed.read(token)
@@ -167,7 +168,7 @@ public final class ChangeSync: Sendable {
                 guard batch.hasMore else { break }
                 continue
             }
-            try await store(batch.changes, token: batch.nextToken)
+            try await store(batch.changes, asked: asked, token: batch.nextToken)
             count += batch.changes.count
             // A page that leads back to itself would be read for ever.
             guard batch.hasMore, batch.nextToken != token else { break }
@@ -183,11 +184,12 @@ public final class ChangeSync: Sendable {
     ///   stay.
     /// - Returns: the page that begins the feed.
     private func begin(isAgain: Bool) async throws(LarderError) -> ChangeFeed.Batch {
+        let asked = cache.core.stamps.next()
         let batch = try await feed.present()
         // What was requested before the token arrived may have been read before changes that precede the token.
         let since = cache.core.now().wall
         let first = isAgain ? feed.invalidateAll : nil
-        try await store(batch.changes, token: batch.nextToken, since: since, after: first)
+        try await store(batch.changes, asked: asked, token: batch.nextToken, since: since, after: first)
         state.withLock { state in
             state.seen = [batch.nextToken]
             state.followedSince = since
@@ -202,19 +204,21 @@ public final class ChangeSync: Sendable {
     /// nothing that is not stored, and after a death the page is read again.
     ///
     /// - Parameters:
+    ///   - asked: when the request for the page began; nil: it was pushed.
     ///   - since: the time from which on the feed covers values; nil: it stays.
     ///   - first: changes that precede those of the page.
     private func store(
         _ changes: [ChangeFeed.Change],
+        asked: Stamp?,
         token: String,
         since: WallTime? = nil,
         after first: (@Sendable (inout CacheUpdate) -> Void)? = nil
     ) async throws(LarderError) {
         try await cache.core.changing { () throws(LarderError) in
-            do throws(LarderError) { try self.commit(changes, token, since, first) } catch {
+            do throws(LarderError) { try self.commit(changes, asked, token, since, first) } catch {
                 throw try self.changeMemory(after: error) { update in
                     first?(&update)
-                    for change in changes { change.apply(&update) }
+                    update.apply(changes[...], asked: asked)
                 }
             }
         }
@@ -224,6 +228,7 @@ public final class ChangeSync: Sendable {
 
     private func commit(
         _ changes: [ChangeFeed.Change],
+        _ asked: Stamp?,
         _ token: String,
         _ since: WallTime?,
         _ first: ((inout CacheUpdate) -> Void)?
@@ -232,12 +237,12 @@ public final class ChangeSync: Sendable {
         if let first, rest.count > Self.pieceMaximum { try cache.updateBlocking(first) }
         while rest.count > Self.pieceMaximum {
             let piece = rest.prefix(Self.pieceMaximum)
-            try cache.updateBlocking { update in for change in piece { change.apply(&update) } }
+            try cache.updateBlocking { update in update.apply(piece, asked: asked) }
             rest = rest.dropFirst(Self.pieceMaximum)
         }
         try cache.updateBlocking { update in
             if changes.count == rest.count { first?(&update) }
-            for change in rest { change.apply(&update) }
+            update.apply(rest, asked: asked)
             update.setToken(token, for: feed.name)
             if let since { update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey) }
         }
@@ -305,7 +310,7 @@ public final class ChangeSync: Sendable {
                 _ = try await readAll()
                 return
             }
-            try await store(batch.changes, token: batch.nextToken)
+            try await store(batch.changes, asked: nil, token: batch.nextToken)
             if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { markCaughtUp() }
         }
     }
@@ -325,4 +330,12 @@ public final class ChangeSync: Sendable {
 
     /// Reports in the status that the sync has not caught up, after the live channel has ended.
     func lostLive() { change { $0.isCaughtUp = false } }
+}
+
+extension CacheUpdate {
+    /// - Parameter asked: when the request for the changes began; nil: they were pushed.
+    fileprivate mutating func apply(_ changes: ArraySlice<ChangeFeed.Change>, asked: Stamp?) {
+        eventsAsked = asked
+        for change in changes { change.apply(&self) }
+    }
 }

@@ -44,7 +44,7 @@ struct ConductVariantTests {
         var configuration = MockBackend.Configuration()
         configuration.rateLimit = 12
         configuration.server.isStepped = true
-        return try MockBackend.startSmall(configuration)
+        return try Listeners.share { try MockBackend.startSmall(configuration) }
     }
 
     @Test func `a rate limit is obeyed`() async throws {

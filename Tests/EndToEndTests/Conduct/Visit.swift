@@ -28,7 +28,9 @@ final class Visit: Sendable {
         configuration.journalCapacity = 20_000
         configuration.disableConnectionTimeouts()
         configuration.server.isStepped = true
-        return try MockBackend.start(.generated(size, picturesFrom: MockBackend.fixtures), configuration)
+        return try Listeners.share {
+            try MockBackend.start(.generated(size, picturesFrom: MockBackend.fixtures), configuration)
+        }
     }
 
     /// The device of the person's requests in the journal.

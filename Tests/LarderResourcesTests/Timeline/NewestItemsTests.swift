@@ -61,6 +61,37 @@ struct NewestItemsTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `an item of a change feed that a later request has not brought is not inserted`(_ isLater: Bool) async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        let (scene, source) = (scene, source)
+        let refresh = { @Sendable () async in
+            source.prepare([3, 1], next: "after 1")
+            do { try await cache.timeline(feed).refresh() } catch { Issue.record(error) }
+            scene.clock.advance(by: .seconds(1))
+        }
+        let changes = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                if isLater { await refresh() }
+                let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "2")) { update in
+                    update.insert(Note(2, "edited", revision: 2), in: feed.key, isNew: false) { $0 > $1 }
+                }
+                return ChangeFeed.Batch([change], nextToken: token)
+            },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(changes, into: cache)
+        try await sync.catchUp()
+        if !isLater { await refresh() }
+        try await sync.catchUp()
+        #expect(try await cache.line(feed) == (isLater ? "3 1" : "3 2 1"))
+        let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
+        #expect(shown.freshness == (isLater ? .stale(.invalidated) : .fresh))
+    }
+
     @Test func `an item that one update inserts and deletes is not shown`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)
