@@ -100,6 +100,8 @@ import Glibc
             try execute(options.durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
         }
         try execute("PRAGMA temp_store = MEMORY")
+        // Damage can make any page number: of those above the default limit, SQLite would say that the disk is full.
+        try execute("PRAGMA max_page_count = 4294967294")
         if options.readsOnly { try execute("PRAGMA query_only = ON") }
     }
 

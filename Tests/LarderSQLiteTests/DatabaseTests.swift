@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -54,6 +55,43 @@ struct DatabaseTests {
         #expect(try directory.mode("db") == 0o600)
         #expect(try directory.mode("db-wal") == 0o600)
         #expect(try directory.mode("db-shm") == 0o600)
+    }
+
+    @Test func `a page number beyond all pages, which damage has made, is not reported as a full disk`() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path + "/db"
+        var options = Database.Options()
+        options.reclaimsPages = true
+        do {
+            let database = try Database(.file(path), options)
+            try database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, payload BLOB)")
+            try database.execute(
+                """
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+                INSERT INTO t SELECT i, zeroblob(4591) FROM n
+                """
+            )
+            #expect(try database.checkpoint())
+        }
+        // Eight rows are in a leaf, with 499 or 500 bytes of each and then the number of the page with the rest.
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        var count = 0
+        for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 0x0D {
+            for cell in 0..<Int(bytes[page + 4]) {
+                let start = page + Int(bytes[page + 8 + 2 * cell]) << 8 + Int(bytes[page + 9 + 2 * cell])
+                guard bytes[start] >= 0x80, bytes[start + 2] % 4 == 1 else { continue }
+                let size = Int(bytes[start] & 0x7F) << 7 + Int(bytes[start + 1])
+                let number = start + 3 + 489 + (size - 489) % 4_092
+                bytes.replaceSubrange(number..<(number + 4), with: [0xD6, 0x1A, 0xE3, 0xA0])
+                count += 1
+            }
+        }
+        #expect(count == 10)
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        // Rows with such a number move to other pages.
+        let database = try Database(.file(path), options)
+        try database.execute("DELETE FROM t WHERE id % 4 <> 1")
+        #expect(try database.integer("SELECT count(*) FROM t") == 10)
     }
 
     @Test func `a constraint violation names its kind`() throws {
