@@ -93,7 +93,6 @@ struct AbandonedExchangeTests {
         #expect(stage.world.held.isEmpty)
         #expect(stage.world.clock.untilNextTimer == nil)
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 
     private static func connectionCount(_ backend: MockBackend) async -> Int {
@@ -122,7 +121,6 @@ struct AbandonedExchangeTests {
         let first = try await stage.ask("GET", "/v1/feed?limit=1").json["items"]?.array?.first
         #expect(first?["text"] == .string("late"))
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 
     @Test func `a request that waits for its idempotency key ends when its client leaves`() async throws {
@@ -140,6 +138,5 @@ struct AbandonedExchangeTests {
         #expect(try await first.reply().status == 201)
         #expect(try stage.world.ledgerFaults() == [])
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 }

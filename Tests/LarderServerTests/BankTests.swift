@@ -42,7 +42,6 @@ struct BankTests {
         #expect(try scene.backend.main.ledgerFaults() == [])
         let found = try await scene.ask("GET", "/v1/transfers?idempotencyKey=k").json["items"]?[0]?["id"]
         #expect(try found == first.json["id"])
-        await scene.backend.stop()
     }
 
     @Test func `a key is bound to its body, its caller and its day`() async throws {
@@ -60,7 +59,6 @@ struct BankTests {
         #expect(
             try await scene.ask("POST", "/v1/transfers", body(mine, other, 2), key).field("Idempotent-Replayed") == nil
         )
-        await scene.backend.stop()
     }
 
     @Test func `a transfer without sufficient funds is rejected, and the rejection is replayed`() async throws {
@@ -76,7 +74,6 @@ struct BankTests {
         )
         #expect(try await scene.ask("POST", "/v1/transfers", much).problem == "idempotency-key-missing")
         #expect(try scene.backend.main.ledgerFaults() == [])
-        await scene.backend.stop()
     }
 
     @Test func `another person's account is reported as not found`() async throws {
@@ -88,7 +85,6 @@ struct BankTests {
         #expect(foreign.problem == missing.problem)
         #expect(try await scene.ask("GET", "/v1/accounts", as: nil).status == 401)
         #expect(try await scene.ask("GET", "/v1/conversations/conv_4/messages", as: "person9").status == 404)
-        await scene.backend.stop()
     }
 
     @Test func `random transfers conserve money and match their transactions`() async throws {
@@ -111,6 +107,5 @@ struct BankTests {
             #expect([201, 409, 422].contains(reply.status), "seed \(seed), step \(step): \(reply.text)")
         }
         #expect(try scene.backend.main.ledgerFaults() == [])
-        await scene.backend.stop()
     }
 }

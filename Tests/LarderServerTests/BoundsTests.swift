@@ -29,7 +29,6 @@ struct BoundsTests {
                 #expect(page["previousCursor"]?.string != nil)
             }
         }
-        await scene.backend.stop()
     }
 
     @Test func `a flood of new addresses takes bounded memory, and active callers keep their count`() {
@@ -52,7 +51,6 @@ struct BoundsTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         stage.world.clock.run(factor: .nan)
         #expect(stage.world.clock.mode == .running(factor: 0.000_001))
-        await stage.backend.stop()
     }
 
     @Test func `a window whose period rounds to zero never ends`() async throws {
@@ -60,7 +58,6 @@ struct BoundsTests {
         let faults = #"{"action":{"type":"respond","status":503},"match":{"path":"/v1/feed","periodSeconds":1e-10}}"#
         #expect(try await stage.ask("POST", "/_larder/faults", faults, as: nil).status == 201)
         #expect(try await stage.ask("GET", "/v1/feed").status == 503)
-        await stage.backend.stop()
     }
 
     @Test func `an invalid path pattern matches nothing and is reported`() async throws {
@@ -78,6 +75,5 @@ struct BoundsTests {
             #expect(reply.status == 400)
             #expect(try reply.json["errors"]?[0]?["pointer"] == .string(name))
         }
-        await stage.backend.stop()
     }
 }

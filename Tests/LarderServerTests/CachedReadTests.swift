@@ -92,7 +92,6 @@ struct CachedReadTests {
         }
         #expect(told[0] == told[1], "seed \(seed)")
         await kept.backend.stop()
-        await anew.backend.stop()
     }
 
     /// A body with placeholders of the same length for the tokens that it grants.
@@ -115,7 +114,6 @@ struct CachedReadTests {
         scene.clock.advance(by: .seconds(seconds))
         let late = try await scene.ask("GET", "/v1/me", as: token)
         #expect(late.status == 401 && late.problem == "token-expired")
-        await scene.backend.stop()
     }
 
     @Test func `a signed-out token is rejected for a repeated request`() async throws {
@@ -127,6 +125,5 @@ struct CachedReadTests {
         #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: token).status == 204)
         let late = try await scene.ask("GET", "/v1/me", as: token)
         #expect(late.status == 401 && late.problem == "invalid-token")
-        await scene.backend.stop()
     }
 }

@@ -30,7 +30,6 @@ struct ChangesTests {
         #expect(posts.count == 60)
         let mine = try await scene.ask("GET", "/v1/accounts").json["items"]?.array?.count
         #expect(items.count { $0["type"] == .string("account") } == mine)
-        await scene.backend.stop()
     }
 
     @Test func `a conversation without messages is in the feed`() async throws {
@@ -62,7 +61,6 @@ struct ChangesTests {
         #expect(items[0]["entity"]?["likeCount"] == .integer(1))
         #expect(try await drain(scene, next).1.isEmpty)
         #expect(try await drain(scene, token).1.count == 2)
-        await scene.backend.stop()
     }
 
     @Test func `a token of another database, reader or filter is rejected with its reason`() async throws {
@@ -76,7 +74,6 @@ struct ChangesTests {
         #expect(try await scene.ask("GET", "/v1/changes?since=\(token)", as: "person2").status == 410)
         #expect(try await scene.ask("GET", "/v1/changes?since=\(token)&types=post").problem == "filter-mismatch")
         await scene.backend.stop()
-        await other.backend.stop()
     }
 
     @Test func `whichever token is rejected by feed and channels, the instruction is that of the dialect`() async throws
@@ -93,7 +90,6 @@ struct ChangesTests {
                 #expect(try reply.json["resync"]?.string == "apply-differences", "\(path) \(token)")
             }
         }
-        await scene.backend.stop()
     }
 
     @Test func `a token older than a removed tombstone leads to a resync, a newer one does not`() async throws {
@@ -108,7 +104,6 @@ struct ChangesTests {
         #expect(try reply.json["reason"] == .string("expired"))
         #expect(try await scene.ask("GET", "/v1/changes?since=\(new)").status == 200)
         #expect(try await drain(scene, nil).1.allSatisfy { $0["id"]?.string != gone })
-        await scene.backend.stop()
     }
 
     @Test func `a long poll ends with the first change or its timeout`() async throws {
@@ -135,7 +130,6 @@ struct ChangesTests {
         let tail = polls.suffix(2).map { "\($0.status ?? 0) \($0.user ?? "nobody")" }
         #expect(tail == ["200 ana", "200 ana"])
         #expect(polls.count { $0.target.contains("wait=30") } == 2)
-        await scene.backend.stop()
     }
 
     @Test
@@ -170,7 +164,6 @@ struct ChangesTests {
         )
         _ = try await resumed.read(until: "event: change\n")
         #expect(String(decoding: try await resumed.read(until: "\n\n"), as: UTF8.self).contains("\"live\""))
-        await scene.backend.stop()
     }
 
     @Test func `changes of other people's accounts and chats are not delivered`() async throws {
@@ -181,7 +174,6 @@ struct ChangesTests {
         for item in stranger where item["type"] == .string("message") {
             #expect(known.contains(item["entity"]?["conversationId"]?.string ?? ""))
         }
-        await scene.backend.stop()
     }
 
     private func frame(_ client: RawClient) async throws -> JSONValue {

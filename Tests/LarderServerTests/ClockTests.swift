@@ -38,7 +38,6 @@ struct ClockTests {
         stage.world.clock.advance(by: .seconds(29))
         post(stage)
         #expect(heartbeats(try await stream.read(until: "event: change")) == 0)
-        await stage.backend.stop()
     }
 
     @Test func `heartbeats stop without readers and restart for the next reader`() async throws {
@@ -53,7 +52,6 @@ struct ClockTests {
             stage.world.clock.advance(by: .seconds(30))
             #expect(stage.world.clock.untilNextTimer == nil)
         }
-        await stage.backend.stop()
     }
 
     @Test func `a timer beyond the end of the clock's range never runs`() {
@@ -84,7 +82,6 @@ struct ClockTests {
         #expect(stage.world.clock.untilNextTimer == nil)
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
         _ = try await stream.read(until: ": alive")
-        await stage.backend.stop()
     }
 
     @Test func `a movement beyond the range is rejected over HTTP`() async throws {
@@ -104,6 +101,5 @@ struct ClockTests {
         #expect(try again.json["errors"]?[0]?["pointer"] == .string("/time"))
         let clock = try await stage.ask("GET", "/_larder/clock").json
         #expect(clock["time"] == .string("2020-01-01T00:00:00.000Z"))
-        await stage.backend.stop()
     }
 }

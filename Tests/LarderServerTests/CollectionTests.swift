@@ -204,7 +204,6 @@ struct CollectionTests {
         #expect(try await shop.ask("POST", "/_larder/act", act).json["results"]?[0]?["status"]?.integer == 200)
         let state = #"{"state": {"path": "/todos/1", "pointer": "/title", "equals": "rye"}}"#
         #expect(try await shop.ask("POST", "/_larder/wait", state).status == 200)
-        await shop.backend.stop()
     }
 
     @Test func `a lagging replica shows an earlier list`() async throws {
@@ -254,7 +253,6 @@ struct CollectionTests {
         #expect(echo.status == 200)
         #expect(try echo.json["target"]?.string == "/_larder/echo")
         #expect(try await shop.ids("/echo") == [1, 2, 7, 4])
-        await shop.backend.stop()
     }
 
     @Test(

@@ -46,7 +46,6 @@ struct CompressionTests {
         }
         let head = try await scene.ask("HEAD", Self.feed, Self.gzip)
         #expect(head.field("Content-Encoding") == "gzip" && head.body.isEmpty)
-        await scene.backend.stop()
     }
 
     @Test func `what is small, an image or a part is sent as it is`() async throws {
@@ -54,7 +53,6 @@ struct CompressionTests {
         let small = try await scene.ask("GET", "/v1/profiles/user_1", Self.gzip)
         #expect(small.body.count < 1_024 && small.field("Content-Encoding") == nil)
         #expect(small.field("Vary")?.contains("Accept-Encoding") == false)
-        await scene.backend.stop()
     }
 
     @Test func `a 304 has the tag that the client sent, and a tag of a coding it does not accept is unknown`()
@@ -79,7 +77,6 @@ struct CompressionTests {
         #expect(try await scene.ask("POST", "/v1/posts", #"{"text":"hi"}"#).status == 201)
         let changed = try await scene.ask("GET", Self.feed, ["Accept-Encoding": "gzip", "If-None-Match": coded])
         #expect(changed.status == 200 && changed.field("ETag") != coded)
-        await scene.backend.stop()
     }
 
     @Test func `an edit may be based on the tag of any coding, and not on that of other content`() async throws {
@@ -90,7 +87,6 @@ struct CompressionTests {
         let coded = ["If-Match": "\(tag.dropLast())-gzip\""]
         #expect(try await scene.ask("PATCH", "/v1/me", as: "ana", #"{"bio":"a"}"#, coded).status == 200)
         #expect(try await scene.ask("PATCH", "/v1/me", as: "ana", #"{"bio":"b"}"#, coded).status == 412)
-        await scene.backend.stop()
     }
 
     @Test func `nothing is compressed without zlib`() throws {
@@ -159,7 +155,6 @@ struct CompressionTests {
         try stage.world.set(Fault(id: "f", .malformedJSON, when: feed))
         let text = try await stage.ask("GET", Self.feed, fields: Self.gzip)
         #expect(text.field("Content-Encoding") == nil && text.body.count == content.count && (try? text.json) == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a 304 to a condition without a tag has the tag that the 200 would have`() async throws {
@@ -167,7 +162,6 @@ struct CompressionTests {
         let coded = try #require(try await scene.ask("GET", Self.feed, Self.gzip).field("ETag"))
         let reply = try await scene.ask("GET", Self.feed, ["Accept-Encoding": "gzip", "If-None-Match": "*"])
         #expect(reply.status == 304 && reply.field("ETag") == coded)
-        await scene.backend.stop()
     }
 
     @Test func `the journal counts the bytes that compression saved`() async throws {
@@ -181,6 +175,5 @@ struct CompressionTests {
         let entries = await scene.backend.main.journal()
         #expect(entries.map(\.bytesSavedByCoding).reduce(0, +) == saved && saved > 4_000)
         #expect(entries.first?.bytesSavedByCoding == 0 && entries.last?.bytesSavedByCoding == 0)
-        await scene.backend.stop()
     }
 }

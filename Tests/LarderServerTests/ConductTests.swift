@@ -31,7 +31,6 @@ struct ConductTests {
         stage.world.clock.advance(by: .seconds(seconds))
         #expect(try await stage.ask("GET", page).status == 200)
         #expect(await findings(stage, .retriedTooSoon) == count)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [(29, 1), (30, 0)])
@@ -46,7 +45,6 @@ struct ConductTests {
         _ = try await stage.ask("GET", page)
         let findings = await stage.world.conduct.findings.filter { $0.rule == .retriedTooSoon }
         #expect(findings.count == count)
-        await stage.backend.stop()
     }
 
     @Test func `a delayed request counts from its arrival`() async throws {
@@ -61,7 +59,6 @@ struct ConductTests {
         #expect(await stage.advance(stage.world, until: early) == .seconds(40))
         _ = try await early.reply()
         #expect(await findings(stage, .retriedTooSoon) == 1)
-        await stage.backend.stop()
     }
 
     @Test func `a request that was in flight when another one was rejected is no retry`() async throws {
@@ -74,7 +71,6 @@ struct ConductTests {
         stage.world.releaseAll()
         #expect(try await rejected.reply().status == 503)
         #expect(await findings(stage, .retriedTooSoon) == 0)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [(500, "/v1/posts"), (503, "/v1/posts"), (500, "/v1/likes"), (503, "/v1/likes")])
@@ -98,7 +94,6 @@ struct ConductTests {
         #expect(await findings(stage, .retriedTooSoon) == (status == 503 ? 1 : 0))
         #expect(try await send("a") < 300)
         #expect(await findings(stage, .retriedTooSoon) == 1)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [429, 503])
@@ -120,7 +115,6 @@ struct ConductTests {
         #expect(await findings(stage, .retriedTooSoon) == 0)
         #expect(try await send("a") < 300)
         #expect(await findings(stage, .retriedTooSoon) == 1)
-        await stage.backend.stop()
     }
 
     @Test func `one reload within Retry-After is a person's, a second one is a finding`() async throws {
@@ -131,7 +125,6 @@ struct ConductTests {
         #expect(await findings(stage, .retriedTooSoon) == 0)
         _ = try await stage.ask("GET", page, fields: reload)
         #expect(await findings(stage, .retriedTooSoon) == 1)
-        await stage.backend.stop()
     }
 
     /// Retries of one page after each of the waits.
@@ -153,7 +146,6 @@ struct ConductTests {
         let spread = (0..<12).map { Duration.milliseconds(600 + 90 * $0) }
         try await retry(other, after: spread + Array(repeating: .milliseconds(1_000), count: 4))
         #expect(await findings(other, .retriedWithoutJitter) == 0)
-        await other.backend.stop()
     }
 
     @Test(arguments: [(0, 1), (30, 0)])
@@ -162,7 +154,6 @@ struct ConductTests {
         let waits = (0..<4).map { Duration.milliseconds(19_300 + spread * $0) }
         try await retry(stage, after: waits, retryAfter: .seconds(19))
         #expect(await findings(stage, .retriedWithoutJitter) == count)
-        await stage.backend.stop()
     }
 
     @Test func `what must not be stored may be downloaded again`() async throws {
@@ -175,7 +166,6 @@ struct ConductTests {
         _ = try await stage.ask("GET", page)
         _ = try await stage.ask("GET", page)
         #expect(await findings(stage, .downloadedTwice) == 1)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [(49, 1), (50, 0)])
@@ -197,7 +187,6 @@ struct ConductTests {
         stage.world.clock.advance(by: .seconds(seconds))
         _ = try await stage.ask("GET", page)
         #expect(await findings(stage, .refetchedFresh) == count)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [(false, 1), (true, 0)])
@@ -212,7 +201,6 @@ struct ConductTests {
         #expect(await findings(stage, .duplicateInFlight) == count)
         // The second request could not know the tag of the first reply.
         #expect(await findings(stage, .downloadedTwice) == 0)
-        await stage.backend.stop()
     }
 
     @Test(arguments: [true, false])
@@ -233,7 +221,6 @@ struct ConductTests {
         // Now it holds the only reply since.
         _ = try await stage.ask("GET", page, fields: reload)
         #expect(await findings(stage, .downloadedTwice) == 1)
-        await stage.backend.stop()
     }
 
     /// Reads the change feed after each of six frames of an event stream.
@@ -257,7 +244,6 @@ struct ConductTests {
         try lossy.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
         try await poll(lossy)
         #expect(await findings(lossy, .polledBesideLive) == 0)
-        await lossy.backend.stop()
     }
 
     private func findings(_ shop: CollectionShop, _ rule: ConductReport.Rule) async -> Int {
@@ -274,7 +260,6 @@ struct ConductTests {
             #expect(try await shop.ask("GET", "/changes?limit=1").status == 200)
         }
         #expect(await findings(shop, .polledBesideLive) == 1)
-        await shop.backend.stop()
     }
 
     @Test func `two live channels of collections at once are no duplicate`() async throws {
@@ -288,7 +273,6 @@ struct ConductTests {
         main.releaseAll()
         _ = try await first.read(until: "event: hello")
         #expect(await findings(shop, .duplicateInFlight) == 0)
-        await shop.backend.stop()
     }
 
     /// A live channel that loses its first frame.
@@ -328,7 +312,6 @@ struct ConductTests {
             try await read(stage)
         }
         #expect(await findings(stage, .polledBesideLive) == 1)
-        await stage.backend.stop()
     }
 
     @Test func `a read that began before a frame was lost does not make up for it`() async throws {
@@ -345,7 +328,6 @@ struct ConductTests {
         for _ in 1...6 { post(stage) }
         for _ in 1...6 { try await read(stage) }
         #expect(await findings(stage, .polledBesideLive) == 0)
-        await stage.backend.stop()
     }
 
     @Test func `a late read makes up for a lost frame too`() async throws {
@@ -360,7 +342,6 @@ struct ConductTests {
             try await read(stage)
         }
         #expect(await findings(stage, .polledBesideLive) == 1)
-        await stage.backend.stop()
     }
 
     @Test func `distances between entries are on the world's clock`() async throws {
@@ -374,7 +355,6 @@ struct ConductTests {
         spaced.spacedBy = nil
         spaced.within = .seconds(9)
         #expect(await !stage.world.verify(spaced).holds)
-        await stage.backend.stop()
     }
 
     /// A stage whose clocks stand still, the server's too, however long a test takes.
@@ -397,7 +377,6 @@ struct ConductTests {
         #expect(found.first?.detail.contains("23 times") ?? false, "\(found)")
         let verdicts = await stage.world.journal().map(\.verdicts)
         #expect(!verdicts[8].joined().contains("times") && verdicts[9].joined().contains("10 times"), "\(verdicts)")
-        await stage.backend.stop()
     }
 
     @Test func `replies without an entity tag and errors are recognised as the same answer too`() async throws {
@@ -424,7 +403,6 @@ struct ConductTests {
             _ = try await stage.ask("GET", page, fields: reload)
         }
         #expect(await loops(stage).isEmpty)
-        await stage.backend.stop()
     }
 
     @Test func `a second loop is a second finding`() async throws {
@@ -434,6 +412,5 @@ struct ConductTests {
             stage.world.clock.advance(by: .seconds(5))
         }
         #expect(await loops(stage).map(\.entries) == [[1, 12], [13, 24]])
-        await stage.backend.stop()
     }
 }

@@ -113,7 +113,6 @@ struct ContractTests {
         _ = try await site.ask(method, target, body, fields)
         let found = try await Self.findings(site)
         #expect(found.count == 1 && found[0].hasPrefix(finding), "\(found)")
-        await site.backend.stop()
     }
 
     @Test(arguments: [
@@ -144,7 +143,6 @@ struct ContractTests {
         #expect(told.allSatisfy { $0["rule"]?.string == "contractBroken" })
         let text = try await site.ask("GET", "/_larder/conduct", nil, ["Accept": "text/plain"]).text
         #expect(text.contains("contractBroken: 1") != finding.isEmpty)
-        await site.backend.stop()
     }
 
     @Test func `what the description allows has no finding, and each parameter is checked`() async throws {
@@ -169,7 +167,6 @@ struct ContractTests {
                 "request: the query parameter `limit` is missing", "reply 200: the field `X-Total` is missing",
             ]
         )
-        await site.backend.stop()
     }
 
     @Test func `replies of a server behind the proxy are checked before faults change them`() async throws {
@@ -191,8 +188,6 @@ struct ContractTests {
         let report = try await proxy.ask("GET", "/_larder/conduct").json
         #expect(report["counts"]?["contractBroken"]?.integer == 1)
         #expect(report["findings"]?[0]?["detail"]?.string == "/books/1: reply 200: /title is missing")
-        await proxy.backend.stop()
-        await server.backend.stop()
     }
 
     @Test func `a description that is no OpenAPI, or has a pattern that cannot be checked, is told`() throws {

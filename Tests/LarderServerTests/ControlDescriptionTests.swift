@@ -46,7 +46,6 @@ struct ControlDescriptionTests {
             if !isShared { #expect(Set(allowed).subtracting(["HEAD"]) == Set(methods), "\(path) takes \(allowed)") }
         }
         #expect(throws: Never.self) { try world.reset() }
-        await stage.backend.stop()
     }
 
     @Test func `it has every function that the control plane lists, also below a world`() async throws {
@@ -64,7 +63,6 @@ struct ControlDescriptionTests {
         for prefix in ["/w/blue/_larder", "/_larder/worlds/blue"] {
             #expect(try await stage.ask("GET", prefix + "/faults", as: nil).status == 200)
         }
-        await stage.backend.stop()
     }
 
     @Test func `every reference leads somewhere, and every operation documents its problems`() async throws {
@@ -96,7 +94,6 @@ struct ControlDescriptionTests {
             (document.value(at: "/components/schemas/Problem/properties")?.object?.members ?? []).map(\.name)
         )
         #expect(members.isSubset(of: known), "\(members)")
-        await stage.backend.stop()
     }
 
     @Test func `it describes each action of a fault with all of its members`() async throws {
@@ -133,7 +130,6 @@ struct ControlDescriptionTests {
             #expect(members.isSubset(of: described[example["type"]?.string ?? ""] ?? []), "\(body): \(members)")
             _ = try await stage.ask("DELETE", "/_larder/faults", as: nil)
         }
-        await stage.backend.stop()
     }
 
     @Test func `the table in FAULTS.md has each action with its members and its stages`() throws {
@@ -189,7 +185,6 @@ struct UnusedWorldTests {
         #expect(try await stage.ask("GET", "/w/short/v1/feed", as: nil).status == 404)
         #expect(try await stage.ask("GET", "/w/long/v1/feed", as: nil).status == 200)
         #expect(try await make(#"{"id":"x","idleSeconds":0}"#).status == 422)
-        await stage.backend.stop()
     }
 
     @Test func `a name can be used again after its world has ended`() async throws {
@@ -205,7 +200,6 @@ struct UnusedWorldTests {
         #expect(stage.backend.worlds.map(\.id) == ["blue", "main"])
         clock.advance(by: .seconds(11))
         #expect(stage.backend.worlds.map(\.id) == ["main"])
-        await stage.backend.stop()
     }
 
     @Test func `a fault, a gate and an actor for nobody are reported`() async throws {
@@ -221,6 +215,5 @@ struct UnusedWorldTests {
             #expect(text == "Nobody in the world has the handle 'nobody'.", "\(path)")
             #expect(try await add(path, "ana", more)["warnings"] == nil, "\(path)")
         }
-        await stage.backend.stop()
     }
 }

@@ -29,7 +29,6 @@ struct ControlSafetyTests {
             let reply = try await raw(stage, head)
             #expect(reply.status == 403 && reply.problem == "control-rejected", "\(head)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `a configured token is required, and a disabled control plane is not found`() async throws {
@@ -40,7 +39,6 @@ struct ControlSafetyTests {
         await guarded.backend.stop()
         let without = try Stage { $0.hasControl = false }
         #expect(try await raw(without, "Host: 127.0.0.1").status == 404)
-        await without.backend.stop()
     }
 
     @Test func `an address with a sign, a leading zero or an octet above 255 is not loopback`() async throws {
@@ -52,7 +50,6 @@ struct ControlSafetyTests {
         for host in ["127.0.0.1", "127.255.0.9", "LOCALHOST", "127.0.0.1:80"] {
             #expect(try await raw(stage, "Host: \(host)").status == 200, "\(host)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `the host of an absolute target overrides the Host field`() async throws {
@@ -69,7 +66,6 @@ struct ControlSafetyTests {
         }
         #expect(try await ask("http://127.0.0.1/_larder/worlds", host: "127.0.0.1").status == 200)
         #expect(try await ask("http://localhost:9/_larder/worlds", host: "proxy.example").status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a repeated Origin or Sec-Fetch-Site field does not admit a foreign page`() async throws {
@@ -83,7 +79,6 @@ struct ControlSafetyTests {
             let reply = try await raw(stage, "Host: \(own)\r\n\(head)")
             #expect(reply.status == 403 && reply.problem == "control-rejected", "\(head)")
         }
-        await stage.backend.stop()
     }
 
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
@@ -98,7 +93,6 @@ struct ControlSafetyTests {
             let fields = ["Authorization": "\(scheme)\(spaces)dev-ana"]
             #expect(try await stage.ask("GET", "/v1/me", as: nil, fields: fields).status == 200)
         }
-        await stage.backend.stop()
     }
 
     @Test func `random requests to the control plane are answered, and the server keeps running`() async throws {
@@ -146,6 +140,5 @@ struct ControlSafetyTests {
         stage.world.removeFaults()
         try stage.world.reset()
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
-        await stage.backend.stop()
     }
 }

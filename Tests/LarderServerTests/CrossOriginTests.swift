@@ -63,7 +63,6 @@ struct CrossOriginTests {
         #expect(stage.world.held.isEmpty)
         #expect(try await ask(stage, "GET", "/v1/me").status == 503)
         #expect(try await ask(stage, "GET", "/v1/me").status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a fault for OPTIONS applies to preflights, and any fault applies to other OPTIONS requests`()
@@ -77,7 +76,6 @@ struct CrossOriginTests {
         #expect(try await preflight(stage, "/v1/me").status == 503)
         #expect(try await preflight(stage, "/v1/feed").status == 204)
         #expect(try await stage.ask("OPTIONS", "/v1/feed", as: nil).status == 500)
-        await stage.backend.stop()
     }
 
     @Test(arguments: ["overloaded", "captive-portal", "offline"])
@@ -85,7 +83,6 @@ struct CrossOriginTests {
         let stage = try Stage()
         try stage.world.set(try #require(Journey(rawValue: name)))
         for _ in 0..<6 { #expect(try await preflight(stage, "/v1/me").status == 204) }
-        await stage.backend.stop()
     }
 
     @Test func `a stub for an unknown path answers its preflight`() async throws {
@@ -102,7 +99,6 @@ struct CrossOriginTests {
         }
         #expect(try await preflight(stage, "/api/recipes/7", "DELETE").status == 404)
         #expect(try await preflight(stage, "/api/others/7", "PUT").status == 404)
-        await stage.backend.stop()
     }
 
     @Test func `a page can read the reply of a fault with its fields`() async throws {
@@ -126,7 +122,6 @@ struct CrossOriginTests {
         #expect(expired.field("Access-Control-Expose-Headers")?.contains("WWW-Authenticate") == true)
         let unknown = try await ask(stage, "GET", "/w/nowhere/v1/feed")
         #expect(unknown.status == 404 && unknown.field("Access-Control-Allow-Origin") == Self.page)
-        await stage.backend.stop()
     }
 
     @Test func `a page can read the rejection of a key in flight`() async throws {
@@ -140,7 +135,6 @@ struct CrossOriginTests {
         #expect(second.field("Access-Control-Expose-Headers")?.contains("Retry-After") == true)
         stage.world.releaseAll()
         #expect(try await first.reply().status == 201)
-        await stage.backend.stop()
     }
 
     @Test func `with the token a loopback page may use the control plane, and a foreign page reads nothing`()
@@ -165,7 +159,6 @@ struct CrossOriginTests {
             let read = try await ask(stage, "GET", "/_larder/faults", as: nil, origin: origin, token)
             #expect(read.field("Access-Control-Allow-Origin") == nil, "\(origin)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `without a token a page of another port needs --control-origin`() async throws {
@@ -188,7 +181,6 @@ struct CrossOriginTests {
         let client = try stage.connect()
         try client.send("GET /_larder HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://localhost:3000\r\n\r\n")
         #expect(try await client.reply().status == 403)
-        await stage.backend.stop()
     }
 
     @Test func `a page can read a control reply that is completed later`() async throws {
@@ -202,7 +194,6 @@ struct CrossOriginTests {
         let wait = #"{"quietSeconds":0,"clock":"real"}"#
         let waited = try await ask(stage, "POST", "/_larder/wait", wait, as: nil, fields)
         #expect(waited.status == 200 && waited.field("Access-Control-Allow-Origin") == Self.page, "\(waited.text)")
-        await stage.backend.stop()
     }
 
     @Test func `a page can read the reply of a long poll that has waited, with the limit of requests`() async throws {
@@ -215,7 +206,6 @@ struct CrossOriginTests {
         #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == Self.page)
         #expect(reply.field("Access-Control-Expose-Headers")?.contains("RateLimit") == true)
         #expect(reply.field("RateLimit")?.contains(";r=98;") == true)
-        await stage.backend.stop()
     }
 
     @Test func `a page can read the problems of the proxy, and of a recording`() async throws {
@@ -245,6 +235,5 @@ struct CrossOriginTests {
         let player = try Stage { $0.origin = .recording(Array(#"{"log":{"entries":[]}}"#.utf8)) }
         let missing = try await ask(player, "GET", "/v1/feed")
         #expect(missing.status == 404 && missing.field("Access-Control-Allow-Origin") == Self.page)
-        await player.backend.stop()
     }
 }

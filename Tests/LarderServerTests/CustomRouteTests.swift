@@ -82,7 +82,6 @@ struct CustomRouteTests {
         // The demo API is off.
         #expect(try await site.text("GET", "/v1/feed") == "404")
         #expect(try await site.text("GET", "/healthz") != "404")
-        await site.backend.stop()
     }
 
     // MARK: Templates
@@ -110,7 +109,6 @@ struct CustomRouteTests {
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
         let posted = try await site.ask("POST", "/users/2", "name=Bo+B&age=9", form)
         #expect(posted.text.contains(#""age":"9","hello":"Hi Bo B!""#))
-        await site.backend.stop()
     }
 
     @Test func `a reply has one number from a counter, and each item of a repeated part its own`() async throws {
@@ -126,7 +124,6 @@ struct CustomRouteTests {
             #expect(reply.text == #"{"id":\#(order),"at":"/orders/\#(order)","lines":\#(lines)}"#)
             #expect(reply.field("Location") == "/orders/\(order)")
         }
-        await site.backend.stop()
     }
 
     @Test func `invented values follow from the world's seed and the request`() async throws {
@@ -167,7 +164,6 @@ struct CustomRouteTests {
         #expect(dice.count { $0 == "x" } > 40 && dice.contains("y"))
         try site.backend.main.reset()
         #expect(try await site.text("GET", "/job") == "1")
-        await site.backend.stop()
     }
 
     @Test func `states are moved by replies and belong to a world and its snapshots`() async throws {
@@ -186,7 +182,6 @@ struct CustomRouteTests {
         #expect(try await site.text("GET", "/w/other/cart") == "empty")
         try site.backend.main.restore("before")
         #expect(try await site.text("GET", "/cart") == "empty")
-        await site.backend.stop()
     }
 
     // MARK: What the engine adds
@@ -226,7 +221,6 @@ struct CustomRouteTests {
             ["Origin": "http://localhost:3000", "Access-Control-Request-Method": "GET"]
         )
         #expect(preflight.status == 204 && preflight.field("Access-Control-Allow-Methods") == "GET, HEAD, OPTIONS")
-        await site.backend.stop()
     }
 
     @Test func `an idempotency key has one effect and one reply`() async throws {
@@ -241,7 +235,6 @@ struct CustomRouteTests {
         #expect(try await site.ask("POST", "/orders", #"{"a":1}"#, key).status == 422)
         #expect(try await site.text("POST", "/orders", "{}", ["Idempotency-Key": "k2"]) == #"{"id":2}"#)
         #expect(try await site.text("POST", "/nothing", "{}", key) == "404")
-        await site.backend.stop()
     }
 
     @Test func `the reply to a key is given again although its conditions do not hold any more`() async throws {
@@ -257,7 +250,6 @@ struct CustomRouteTests {
         #expect(try await site.text("POST", "/seat", "{}", ["Idempotency-Key": "b"]) == "404")
         #expect(try await site.text("POST", "/seat", "{}") == "404")
         #expect(try await site.text("POST", "/free", "{}", ["Idempotency-Key": "a"]) == "404")
-        await site.backend.stop()
     }
 
     @Test func `errors are problems, and redirects lead on`() async throws {
@@ -278,7 +270,6 @@ struct CustomRouteTests {
         #expect(try await site.ask("GET", "/tea").text == #"{"type":"about:blank","title":"Status 418","status":418}"#)
         let old = try await site.ask("GET", "/old?x=1")
         #expect(old.status == 302 && old.field("Location") == "/new?from=1")
-        await site.backend.stop()
     }
 
     @Test func `a delay is in the world's time, and ends when the client leaves`() async throws {
@@ -296,7 +287,6 @@ struct CustomRouteTests {
         await reached { main.world.clock.waitCount > 0 }
         leaving.finishSending()
         await reached { main.world.clock.waitCount == 0 }
-        await site.backend.stop()
     }
 
     @Test func `a key is in flight while its reply is delayed`() async throws {
@@ -310,7 +300,6 @@ struct CustomRouteTests {
         main.clock.advance(by: .seconds(3_600))
         #expect(try await first.reply().text == "late")
         #expect(try await site.ask("POST", "/a", "{}", key).field("Idempotent-Replayed") == "true")
-        await site.backend.stop()
     }
 
     @Test func `a webhook follows the reply, with values of the request`() async throws {
@@ -327,8 +316,6 @@ struct CustomRouteTests {
         #expect(await receiver.backend.main.wait(for: .entries(arrived, count: 1), limit: .seconds(60)))
         let entry = try #require(await receiver.backend.main.journal(arrived).first)
         #expect(entry.requestField("X-Event") == "order" && entry.requestField("Content-Length") == "14")
-        await site.backend.stop()
-        await receiver.backend.stop()
     }
 
     @Test func `faults, gates, journal and verdicts apply`() async throws {
@@ -344,7 +331,6 @@ struct CustomRouteTests {
         let entries = await main.journal(JournalFilter("GET", "/news/1"))
         #expect(entries.map(\.status) == [503, 200, 200] && entries[0].faults.count == 1)
         #expect(entries[2].verdicts.contains { $0.contains("fresh") })
-        await site.backend.stop()
     }
 
     // MARK: Other sources
@@ -376,7 +362,6 @@ struct CustomRouteTests {
         #expect(try await demo.ask("GET", "/v1/feed?limit=1").status == 200)
         #expect(try await demo.text("GET", "/v1/feed?mine=1") == "mine")
         #expect(try await demo.ask("GET", "/v1/profiles/user_1").status == 200)
-        await demo.backend.stop()
     }
 
     // MARK: Wrong files
@@ -453,8 +438,6 @@ struct RoutesBeforeProxyTests {
         let metrics = try await proxy.ask("GET", "/_larder/metrics").text
         // A request is counted by the route that takes its path and method, whatever its conditions.
         #expect(metrics.contains(#"{route="proxy",status="200"} 2"#), "\(metrics)")
-        await proxy.backend.stop()
-        await server.backend.stop()
     }
 
     @Test func `a link of a route leads into the requested world, and one of the server stays`() async throws {
@@ -467,7 +450,5 @@ struct RoutesBeforeProxyTests {
         _ = try proxy.backend.makeWorld(id: "other")
         #expect(try await proxy.ask("POST", "/w/other/orders", "{}").field("Location") == "/w/other/orders/9")
         #expect(try await proxy.ask("GET", "/w/other/moved").field("Location") == "//other/x")
-        await proxy.backend.stop()
-        await server.backend.stop()
     }
 }

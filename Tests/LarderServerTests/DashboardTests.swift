@@ -31,7 +31,6 @@ struct DashboardTests {
         // A request for the page is in no journal.
         #expect(try await stage.ask("GET", "/_larder/journal").json["written"] == .integer(0))
         #expect(try await stage.ask("GET", "/_larder/worlds/blue/journal").json["written"] == .integer(0))
-        await stage.backend.stop()
     }
 
     @Test func `its policy allows its own style and script, and requests to the server only`() async throws {
@@ -51,7 +50,6 @@ struct DashboardTests {
         #expect(directives.isSuperset(of: ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"]))
         #expect(!policy.contains("unsafe"))
         #expect(reply.field("X-Content-Type-Options") == "nosniff" && reply.field("Cache-Control") == "no-store")
-        await stage.backend.stop()
     }
 
     @Test func `the page loads no outside resource and inserts no data as markup`() {
@@ -96,7 +94,6 @@ struct DashboardTests {
         #expect(try await raw(stage, "/_larder/", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 200)
         // The link is accepted for the page only, not for the requests of the page.
         #expect(try await raw(stage, "/_larder/worlds", "Host: 127.0.0.1:\(port)\r\n\(followed)").status == 403)
-        await stage.backend.stop()
     }
 
     @Test func `the page needs no token, its requests do, and a disabled control plane has no page`()
@@ -110,7 +107,6 @@ struct DashboardTests {
         await guarded.backend.stop()
         let without = try Stage { $0.hasControl = false }
         #expect(try await raw(without, "/_larder/", "Host: 127.0.0.1").status == 404)
-        await without.backend.stop()
     }
 
     @Test func `its totals count client errors, server errors and replies that did not arrive`()
@@ -137,6 +133,5 @@ struct DashboardTests {
             told.map { $0["entries"] } == [.array([.integer(7), .integer(8)])],
             "the newest one, and what was held"
         )
-        await stage.backend.stop()
     }
 }

@@ -27,7 +27,6 @@ struct FaultDocumentTests {
             let action = try reply.json["items"]?.array?.first?["action"]
             #expect(action == (try JSONParser.parse(Array(whole.utf8))), "\(reply.text)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `an invalid member is reported once`() async throws {
@@ -55,7 +54,6 @@ struct FaultDocumentTests {
             let found = try await errors(stage, "{\"action\":\(action)}")
             #expect(found.count == 1 && found[0].contains(wanted), "\(action): \(found)")
         }
-        await stage.backend.stop()
     }
 
     @Test(arguments: [
@@ -71,7 +69,6 @@ struct FaultDocumentTests {
         #expect(reply.status == 422, "\(reply.text)")
         let errors = try reply.json["errors"]?.array ?? []
         #expect(errors.count == 1, "\(path) \(document): \(reply.text)")
-        await stage.backend.stop()
     }
 
     @Test(arguments: [
@@ -91,7 +88,6 @@ struct FaultDocumentTests {
         // A stub is intended for an unknown path; for other faults the path may be misspelled.
         #expect(set.text.contains("notServed") != document.contains("respond"), "\(set.text)")
         #expect((listed["notServed"] == nil) == document.contains("respond"))
-        await stage.backend.stop()
     }
 }
 
@@ -114,7 +110,6 @@ extension FaultDocumentTests {
         // A parameter takes any segment.
         let profile = try await stage.ask("GET", "/v1/profile/somebody-with-a-long-name")
         #expect(profile.text.contains("Did you mean GET /v1/profiles/{id}?"), "\(profile.text)")
-        await stage.backend.stop()
     }
 }
 

@@ -24,7 +24,6 @@ struct FaultTests {
         let reply = try await client.reply()
         #expect(reply.status == 200)
         #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.injected == .seconds(3))
-        await stage.backend.stop()
     }
 
     @Test(arguments: [true, false])
@@ -41,7 +40,6 @@ struct FaultTests {
             #expect(reply.status == 200 && reply.field("Connection") == (persists ? "keep-alive" : "close"))
         }
         #expect(await client.isClosedByPeer())
-        await stage.backend.stop()
     }
 
     @Test func `a transfer with a lost reply is committed once, and its key returns the outcome`()
@@ -62,7 +60,6 @@ struct FaultTests {
         #expect(records.map(\.outcome) == ["reset", "complete"])
         #expect(records.first?.commit != nil && records.last?.faults == [])
         #expect(try stage.world.ledgerFaults() == [])
-        await stage.backend.stop()
     }
 
     @Test(arguments: [FaultAction.reset, .close])
@@ -83,7 +80,6 @@ struct FaultTests {
         let whole = try stage.send("GET", "/v1/profiles/user_1")
         #expect(try await whole.reply().status == 200)
         #expect(await whole.readToEnd().ending == wanted)
-        await stage.backend.stop()
     }
 
     @Test(arguments: ["HTTP/1.1\r\nConnection: close", "HTTP/1.1\r\nConnection: keep-alive", "HTTP/1.0"])
@@ -103,7 +99,6 @@ struct FaultTests {
             let body = await client.readToEnd().bytes
             #expect(body.count == count ?? length, "\(fault)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `a fault without a reply leaves the connection open`() async throws {
@@ -117,7 +112,6 @@ struct FaultTests {
         let entry = WaitCondition.entries(JournalFilter("GET", "/v1/feed"), count: 1)
         #expect(await stage.world.wait(for: entry, limit: .seconds(3_600)))
         #expect(await stage.world.journal(JournalFilter("GET", "/v1/feed")).first?.outcome == "silent")
-        await stage.backend.stop()
     }
 
     @Test func `a canned reply has its problem, fields and both forms of Retry-After`() async throws {
@@ -138,7 +132,6 @@ struct FaultTests {
         #expect(first.field("X-Why") == "test")
         let second = try await stage.ask("GET", "/v1/posts")
         #expect(second.status == 429 && second.field("Retry-After") == "Mon, 21 Sep 2026 14:14:20 GMT")
-        await stage.backend.stop()
     }
 
     @Test func `a truncated body is shorter than announced, also inside a character or a chunk's size`()
@@ -166,7 +159,6 @@ struct FaultTests {
         #expect(chunkedHead.contains("Transfer-Encoding: chunked") && !chunkedHead.contains("Content-Length"))
         let pieces = String(decoding: await chunked.readToEnd().bytes, as: UTF8.self)
         #expect(!pieces.hasSuffix("\r\n") && pieces.split(separator: "\r\n").count >= 3)
-        await stage.backend.stop()
     }
 
     @Test func `flipped bytes, wrong types and invalid JSON keep the announced length`() async throws {
@@ -184,7 +176,6 @@ struct FaultTests {
         #expect(lie.field("Content-Type") == "text/html" && lie.text.hasPrefix("{"))
         let broken = try await stage.ask("GET", "/v1/profiles")
         #expect((try? broken.json) == nil && broken.body.count > 100)
-        await stage.backend.stop()
     }
 
     @Test func `validators can be missing, weak, changing or constant`() async throws {
@@ -205,7 +196,6 @@ struct FaultTests {
         stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"new"}"#))
         let stale = try await stage.ask("GET", "/v1/feed", fields: ["If-None-Match": wrong])
         #expect(stale.status == 304 && stale.body.isEmpty)
-        await stage.backend.stop()
     }
 
     @Test func `a duplicated request has two effects unless it has an idempotency key`() async throws {
@@ -220,7 +210,6 @@ struct FaultTests {
         let texts = try await stage.ask("GET", "/v1/feed?limit=3").json["items"]?.array?.map { $0["text"]?.string }
         #expect(texts?.prefix(2) == ["twice", "twice"])
         #expect(stage.world.commitCount - before >= 3)
-        await stage.backend.stop()
     }
 
     @Test func `a lagging replica shows an earlier state by commits and by age`() async throws {
@@ -242,7 +231,6 @@ struct FaultTests {
         stage.world.removeFaults()
         #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Three"))
         #expect(try stage.world.ledgerFaults() == [])
-        await stage.backend.stop()
     }
 
     @Test func `bandwidth is shared by all connections of a device`() async throws {
@@ -287,7 +275,6 @@ struct FaultTests {
         #expect(took > expected * 0.95 && took < expected * 1.1)
         let (_, both) = try await read(2)
         #expect(both > expected * 1.9 && both < expected * 2.2)
-        await stage.backend.stop()
     }
 
     @Test func `replies whose clients have gone use no bandwidth`() async throws {
@@ -312,7 +299,6 @@ struct FaultTests {
         #expect(stage.world.clock.now - start < alone * 2)
         pusher.cancel()
         await pusher.value
-        await stage.backend.stop()
     }
 
     @Test func `packet loss delays the reply and loses no byte`() async throws {
@@ -334,7 +320,6 @@ struct FaultTests {
         #expect(
             await stage.world.journal(JournalFilter("GET", "/v1/feed")).last?.injected ?? .zero >= .milliseconds(300)
         )
-        await stage.backend.stop()
     }
 
     @Test func `drip sends the body in small pieces`() async throws {
@@ -354,7 +339,6 @@ struct FaultTests {
             drops += 1
         }
         #expect(drops == (length + 99) / 100 && drops > 2)
-        await stage.backend.stop()
     }
 
     @Test func `a fault before the body is read replies before the body is sent`() async throws {
@@ -367,7 +351,6 @@ struct FaultTests {
             "POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         )
         #expect(try await client.reply().status == 503)
-        await stage.backend.stop()
     }
 
     @Test func `a fault that closes before the body is read does not reset, although the body has arrived`()
@@ -380,7 +363,6 @@ struct FaultTests {
         try client.send("POST /v1/posts HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n\(body)")
         let (bytes, ending) = await client.readToEnd()
         #expect(bytes.isEmpty && ending == .closed)
-        await stage.backend.stop()
     }
 
     @Test func `a reply before the body is read says that the connection closes`() async throws {
@@ -397,7 +379,6 @@ struct FaultTests {
         #expect(reply.status == 503 && reply.field("Connection") == "close")
         client.finishSending()
         #expect(await client.readToEnd().ending == .closed)
-        await stage.backend.stop()
     }
 
     @Test func `the echo has no faults, not before its body is read either`() async throws {
@@ -405,7 +386,6 @@ struct FaultTests {
         try stage.world.set(Fault(.reset, when: FaultMatch(), stage: .beforeRead))
         try stage.world.set(Fault(.reset, when: FaultMatch(), stage: .requestBody, at: 1))
         #expect(try await stage.ask("POST", "/_larder/echo", "abc", as: nil).status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a fault with probability 0 has no effect and is reported`() async throws {
@@ -418,7 +398,6 @@ struct FaultTests {
         #expect(before.head == after.head && before.body == after.body)
         let listed = try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?[0]
         #expect(listed?["neverMatches"]?.string?.contains("probability") ?? false)
-        await stage.backend.stop()
     }
 
     @Test func `the same requests meet the same faults, whatever other devices do meanwhile`() async throws {
@@ -475,7 +454,6 @@ struct FaultTests {
         }
         #expect(statuses == [200, 200, 500, 500, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
         #expect(try await stage.ask("GET", "/v1/feed").status == 500)
-        await stage.backend.stop()
     }
 
     @Test func `a fault matches by user, device, field, body, connection and exchange`() async throws {
@@ -514,7 +492,6 @@ struct FaultTests {
         let client = try stage.send("GET", "/v1/feed")
         #expect(try await client.reply().status == 200)
         #expect(try await stage.send("GET", "/v1/feed", on: client).reply().status == 500)
-        await stage.backend.stop()
     }
 
     @Test func `the listener closes for the given time and reopens`() async throws {
@@ -534,7 +511,6 @@ struct FaultTests {
         stage.world.clock.advance(by: .seconds(5))
         #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a listener that is closed for zero seconds is open`() async throws {
@@ -547,7 +523,6 @@ struct FaultTests {
         for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
         stage.world.removeFaults()
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `the listener stays closed until the last of its faults ends`() async throws {
@@ -569,7 +544,6 @@ struct FaultTests {
         stage.world.clock.advance(by: .seconds(55))
         for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a script with a fault that affects other worlds is rejected as a whole`() async throws {
@@ -588,7 +562,6 @@ struct FaultTests {
         )
         #expect(try await stage.ask("GET", "/v1/feed", fields: ["Larder-World": "blue"]).status == 200)
         #expect(try await stage.ask("POST", "/_larder/script", script).status == 201)
-        await stage.backend.stop()
     }
 
     @Test func `journeys change over time, and a captive portal answers every request with its page`() async throws {
@@ -609,7 +582,6 @@ struct FaultTests {
         stage.world.clock.advance(by: .seconds(31))
         _ = try stage.send("GET", "/v1/feed", on: old)
         #expect(await old.readToEnd().ending == .reset)
-        await stage.backend.stop()
     }
 
     private func pointers(_ reply: RawReply) throws -> [String] {
@@ -633,14 +605,12 @@ struct FaultTests {
         let replaced = try await stage.ask("PUT", path, #"{"faults":[{"id":"new","action":{"type":"close"}}]}"#)
         #expect(replaced.status == 201)
         #expect(try await stage.ask("GET", path).json["items"]?.array?.compactMap { $0["id"]?.string } == ["new"])
-        await stage.backend.stop()
     }
 
     @Test func `a body that is matched before it is read is an error of that member`() async throws {
         let stage = try Stage()
         let fault = #"{"stage":"beforeRead","match":{"body":{"/a":"1"}},"action":{"type":"respond","status":500}}"#
         #expect(try pointers(try await stage.ask("POST", "/_larder/faults", fault)) == ["/match/body"])
-        await stage.backend.stop()
     }
 
     @Test(arguments: ["Content-Length", "transfer-encoding", "Connection", "Date"])
@@ -654,7 +624,6 @@ struct FaultTests {
         var canned = CannedReply(status: 200)
         canned.headers = [name: "99"]
         #expect(throws: Problem.self) { try stage.world.set(Fault(.respond(canned))) }
-        await stage.backend.stop()
     }
 
     @Test(arguments: [
@@ -671,7 +640,6 @@ struct FaultTests {
         try stage.world.set(Fault(.respond(canned), when: feed))
         let reply = try await stage.ask("GET", "/v1/feed")
         #expect(reply.text == body && reply.field("Content-Type") == wanted)
-        await stage.backend.stop()
     }
 }
 

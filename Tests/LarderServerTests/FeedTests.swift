@@ -30,7 +30,6 @@ struct FeedTests {
         } while cursor != nil
         #expect(seen.count == 60)
         #expect(Set(seen).count == 60)
-        await scene.backend.stop()
     }
 
     @Test func `offset paging repeats a post after an insertion`() async throws {
@@ -39,7 +38,6 @@ struct FeedTests {
         _ = try await scene.ask("POST", "/v1/posts", #"{"text":"shift"}"#)
         let second = ids(try await scene.ask("GET", "/v1/feed/pages?page=2&limit=10").json)
         #expect(Set(first).intersection(second).count == 1)
-        await scene.backend.stop()
     }
 
     @Test func `backward paging reaches the beginning, also through an empty page`() async throws {
@@ -56,7 +54,6 @@ struct FeedTests {
             cursor = page["previousCursor"]?.string
         }
         #expect(seen == ids(last))
-        await scene.backend.stop()
     }
 
     @Test func `an ETag changes exactly when the bytes change, and differs between readers`() async throws {
@@ -71,7 +68,6 @@ struct FeedTests {
         let changed = try await scene.ask("GET", "/v1/posts/post_5")
         #expect(changed.field("ETag") != mine.field("ETag"))
         #expect(try changed.json["version"]?.integer == (try mine.json["version"]?.integer ?? 0) + 1)
-        await scene.backend.stop()
     }
 
     @Test func `a repeated read is a 304 until the commit that changes it`() async throws {
@@ -87,7 +83,6 @@ struct FeedTests {
             #expect(try await scene.ask("GET", "/v1/feed?limit=5").json["items"]?[0]?["id"] == created)
         }
         #expect(try await scene.ask("GET", "/v1/feed?limit=5", ["If-None-Match": tag]).status == 200)
-        await scene.backend.stop()
     }
 
     @Test func `Last-Modified is omitted until its second has ended`() async throws {
@@ -97,7 +92,6 @@ struct FeedTests {
         scene.clock.advance(by: .seconds(1))
         let date = try #require(try await scene.ask("GET", post).field("Last-Modified"))
         #expect(try await scene.ask("GET", post, ["If-Modified-Since": date]).status == 304)
-        await scene.backend.stop()
     }
 
     @Test func `an edit requires its base version and fails if a newer one exists`() async throws {
@@ -114,7 +108,6 @@ struct FeedTests {
             try await scene.ask("PATCH", post, as: "person2", #"{"text":"c"}"#, ["If-Match": "*"]).problem
                 == "forbidden"
         )
-        await scene.backend.stop()
     }
 
     @Test func `a batch of likes has a result for each item and is idempotent`() async throws {
@@ -124,7 +117,6 @@ struct FeedTests {
         let first = try await scene.ask("POST", "/v1/likes", body)
         #expect(try first.json["results"]?.array?.compactMap { $0["status"]?.integer } == [200, 404, 200])
         #expect(try await scene.ask("POST", "/v1/likes", body).body == first.body)
-        await scene.backend.stop()
     }
 
     @Test func `a late first attempt of a like after the opposite one replays its result and changes nothing`()
@@ -154,7 +146,6 @@ struct FeedTests {
         #expect(try missing.json["results"]?.array?.first?["status"] == .integer(404))
         #expect(try await scene.ask("POST", "/v1/likes", item(true, "c", of: 999)).body == missing.body)
         #expect(try await scene.ask("POST", "/v1/likes", item(true, "\\n")).problem == "validation-failed")
-        await scene.backend.stop()
     }
 
     @Test func `setting and clearing one like accept an idempotency key`() async throws {
@@ -165,7 +156,6 @@ struct FeedTests {
         let late = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
         #expect(late.body == first.body && late.field("Idempotent-Replayed") == "true")
         #expect(try await scene.ask("GET", "/v1/posts/post_1").json["likedByMe"] == .bool(false))
-        await scene.backend.stop()
     }
 
     @Test func `a like of a missing post is a result, which its key replays`() async throws {
@@ -175,7 +165,6 @@ struct FeedTests {
         #expect(first.status == 404 && first.problem == "not-found")
         let again = try await scene.ask("PUT", path, ["Idempotency-Key": "a"])
         #expect(again.body == first.body && again.field("Idempotent-Replayed") == "true")
-        await scene.backend.stop()
     }
 
     @Test func `all errors of a body are reported together`() async throws {
@@ -184,7 +173,6 @@ struct FeedTests {
         #expect(reply.status == 422)
         let pointers = try reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string }
         #expect(pointers == ["/text", "/image/id", "/colour"])
-        await scene.backend.stop()
     }
 
     @Test(arguments: ["/v1/posts/post_7", "/v1/feed?limit=3"])
@@ -198,7 +186,6 @@ struct FeedTests {
         let profiles = page["profiles"]?.array?.compactMap { $0["id"]?.string } ?? []
         #expect(!authors.isEmpty && Set(profiles) == authors && profiles.count == authors.count)
         #expect(plain["profiles"] == nil && plain.object?.members.count == (page.object?.members.count ?? 0) - 1)
-        await scene.backend.stop()
     }
 
     @Test(arguments: [
@@ -215,7 +202,6 @@ struct FeedTests {
         #expect(reply.problem == problem)
         #expect(reply.field("Content-Type") == "application/problem+json")
         if status == 405 { #expect(reply.field("Allow") == "GET, HEAD, OPTIONS") }
-        await scene.backend.stop()
     }
 }
 

@@ -52,7 +52,6 @@ struct HandshakeFaultTests {
         #expect(await stage.world.journal().isEmpty)
         stage.world.removeFaults()
         #expect(try await failure("phone.localhost") == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a handshake is cut after a byte, as often as the fault says`() async throws {
@@ -78,7 +77,6 @@ struct HandshakeFaultTests {
             try await stage.ask("GET", "/_larder/faults", as: nil).json["items"]?.array?.first?["applications"]
                 == .integer(2)
         )
-        await stage.backend.stop()
     }
 
     @Test func `a client that has a session meets the fault too`() async throws {
@@ -91,7 +89,6 @@ struct HandshakeFaultTests {
         #expect(second.session.isResumed)
         try stage.world.set(Fault(.certificate(.expired)))
         #expect(try await failure("localhost")?.code == .certificateExpired)
-        await stage.backend.stop()
     }
 
     @Test func `a stalled handshake ends with its client, and the server is at rest`() async throws {
@@ -104,7 +101,6 @@ struct HandshakeFaultTests {
         peer.raw.finishSending()
         #expect(await peer.raw.isClosedByPeer())
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 
     @Test(arguments: [
@@ -118,7 +114,6 @@ struct HandshakeFaultTests {
         let reply = try await stage.ask("POST", "/_larder/faults", fault, as: nil)
         #expect(reply.status == 422)
         #expect(try reply.json["errors"]?.array?.first?["pointer"]?.string == pointer, "\(reply.text)")
-        await stage.backend.stop()
     }
 
     @Test func `only main has handshakes, and only with https`() async throws {
@@ -132,7 +127,6 @@ struct HandshakeFaultTests {
         let script = try await plain.ask("POST", "/_larder/script", "{\"steps\":[{\"faults\":[\(fault)]}]}", as: nil)
         #expect(script.status == 201 && script.text.contains("start it with --tls"), "\(script.text)")
         await plain.backend.stop()
-        await stage.backend.stop()
     }
 
     @Test func `a captive portal shows its page over http, and another certificate over https`() async throws {
@@ -145,7 +139,6 @@ struct HandshakeFaultTests {
         #expect(blue.faults.map(\.fault.stage) == [.afterRead])
         #expect(try await stage.ask("DELETE", "/_larder/journeys/captive-portal", as: nil).status == 204)
         #expect(try await failure("localhost") == nil)
-        await stage.backend.stop()
     }
 
     @Test func `exchanges match by host and peer too`() async throws {
@@ -157,7 +150,6 @@ struct HandshakeFaultTests {
             try client.send("GET /v1/feed HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             #expect(try await client.reply().status == status)
         }
-        await stage.backend.stop()
     }
 
     @Test func `the journal names the scheme of each exchange, also of repeated ones`() async throws {
@@ -184,7 +176,6 @@ struct HandshakeFaultTests {
         let log = try await stage.ask("GET", "/_larder/journal/har", as: nil).json["log"]
         let urls = (log?["entries"]?.array ?? []).compactMap { $0["request"]?["url"]?.string }
         #expect(urls.map { $0.hasPrefix("https://") } == [false, true, false, true], "\(urls)")
-        await stage.backend.stop()
     }
 
     @Test func `a proxy that does not trust its server names the flag that helps`() async throws {
@@ -193,7 +184,5 @@ struct HandshakeFaultTests {
         let reply = try await proxy.ask("GET", "/v1/feed")
         let detail = try reply.json["detail"]?.string ?? ""
         #expect(reply.status == 502 && detail.contains("--ca FILE") && detail.contains("not trusted"), "\(detail)")
-        await proxy.backend.stop()
-        await stage.backend.stop()
     }
 }

@@ -28,7 +28,6 @@ struct JournalTests {
         #expect(try await third.reply().status == 418)
         stage.world.cut(held[0], by: .reset)
         #expect(await first.readToEnd().ending == .reset)
-        await stage.backend.stop()
     }
 
     @Test func `an exchange that an observer releases at once is journalled with its gate`()
@@ -42,7 +41,6 @@ struct JournalTests {
         stopObserving()
         let entry = try #require(try await stage.ask("GET", "/_larder/journal", as: nil).json["items"]?.array?.last)
         #expect(entry["gates"] == .array([.string("g")]))
-        await stage.backend.stop()
     }
 
     @Test func `a key in flight is rejected or waited for, depending on the dialect`() async throws {
@@ -62,7 +60,6 @@ struct JournalTests {
         #expect(try await first.reply().field("Idempotent-Replayed") == nil)
         #expect(try await third.reply().field("Idempotent-Replayed") == "true")
         #expect(try stage.world.ledgerFaults() == [])
-        await stage.backend.stop()
     }
 
     @Test func `a key in flight is that of a method and a path, and any method may have one`() async throws {
@@ -79,7 +76,6 @@ struct JournalTests {
         #expect(try await first.reply().field("Idempotent-Replayed") == nil)
         let again = try await stage.ask("PUT", "/v1/posts/post_1/like", fields: key)
         #expect(again.field("Idempotent-Replayed") == "true")
-        await stage.backend.stop()
     }
 
     @Test func `an abandoned exchange is in the journal of its world`() async throws {
@@ -96,7 +92,6 @@ struct JournalTests {
             #expect(entry.outcome == "abandoned" && entry.status == nil && entry.target == "/v1/me")
             #expect(entry.user == "ana")
         }
-        await stage.backend.stop()
     }
 
     @Test func `the journal contains every exchange and no secret`() async throws {
@@ -118,7 +113,6 @@ struct JournalTests {
         #expect(filtered?.count == 1)
         let curl = try await stage.ask("GET", "/_larder/journal/1/curl", as: nil).text
         #expect(curl.hasPrefix("curl -i") && curl.contains("/v1/feed?limit=2'") && !curl.contains("dev-ana"))
-        await stage.backend.stop()
     }
 
     @Test func `the ring keeps the newest entries for any sizes`() async throws {
@@ -135,7 +129,6 @@ struct JournalTests {
         #expect(
             records.allSatisfy { $0.target == "/v1/posts?n=\($0.number - 1)" && $0.status == 400 || $0.status == 200 }
         )
-        await stage.backend.stop()
     }
 
     @Test func `a failed verification names the nearest entries and their mismatches`() async throws {
@@ -166,7 +159,6 @@ struct JournalTests {
             #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":2}]}"#
         )
         #expect(http.status == 409 && http.problem == "verification-failed")
-        await stage.backend.stop()
     }
 
     @Test func `a wait ends with its condition or its time limit`() async throws {
@@ -193,7 +185,6 @@ struct JournalTests {
         let task = Task { await stage.world.wait(for: .held(1), limit: .seconds(600)) }
         task.cancel()
         #expect(await task.value == false)
-        await stage.backend.stop()
     }
 
     @Test func `a wait counts each entry once, including evicted ones`() async throws {
@@ -210,7 +201,6 @@ struct JournalTests {
         stage.world.clock.advance(by: .seconds(60))
         let reply = try await waiting.reply()
         #expect(try reply.status == 200 && reply.json["seen"] == .integer(40), "\(reply.text)")
-        await stage.backend.stop()
     }
 
     @Test func `a wait restarts its count after the journal is cleared`() async throws {
@@ -224,7 +214,6 @@ struct JournalTests {
         stage.world.clock.advance(by: .seconds(60))
         let reply = try await waiting.reply()
         #expect(try reply.status == 409 && reply.json["seen"] == .integer(1))
-        await stage.backend.stop()
     }
 
     @Test func `a gate and an actor can be replaced at their maximum number`() throws {
@@ -268,7 +257,6 @@ struct JournalTests {
         #expect(report.notModified == 1 && report.bytesSaved == page.body.count)
         let text = try await stage.ask("GET", "/_larder/conduct", fields: ["Accept": "text/plain"]).text
         #expect(text.contains("retriedTooSoon: 1"))
-        await stage.backend.stop()
     }
 
     @Test func `an archive has the members that HAR 1.2 requires`() async throws {
@@ -282,7 +270,6 @@ struct JournalTests {
         for member in ["startedDateTime", "time", "request", "response", "cache", "timings"] {
             #expect(entry?[member] != nil, "\(member)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `an action whose body is not JSON is rejected by the API`() async throws {
@@ -290,7 +277,6 @@ struct JournalTests {
         let reply = stage.world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"#))
         #expect(reply.status == 400)
         #expect(String(decoding: reply.body, as: UTF8.self).contains("malformed"), "\(reply)")
-        await stage.backend.stop()
     }
 
     @Test func `a scripted actor acts between a client's pull and its push in every run`() async throws {
@@ -314,7 +300,6 @@ struct JournalTests {
             fields: ["If-Match": try #require(now.field("ETag"))]
         )
         #expect(again.status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `the change feed repeats, empties and reverses pages, and expires tokens in the middle`() async throws {
@@ -342,7 +327,6 @@ struct JournalTests {
         #expect(try await page(last).status == 200)
         try stage.world.inject(.expireAll)
         #expect(try await page(last).status == 410)
-        await stage.backend.stop()
     }
 
     @Test func `the oracle names the entities in which a client differs from the server`() async throws {
@@ -368,7 +352,6 @@ struct JournalTests {
         let http = try await stage.ask("POST", "/_larder/oracles/converged", body).json
         #expect(http["isConverged"] == .bool(false))
         #expect(try await stage.ask("GET", "/_larder/oracles/ledger").json["isSound"] == .bool(true))
-        await stage.backend.stop()
     }
 
     @Test func `schema drift changes replies in the same way each time`() async throws {
@@ -382,7 +365,6 @@ struct JournalTests {
         #expect(try drifted.json["items"]?.array?.count == plain.json["items"]?.array?.count)
         stage.world.drift = nil
         #expect(try await stage.ask("GET", "/v1/accounts").body == plain.body)
-        await stage.backend.stop()
     }
 
     @Test func `the last error of a script's steps is shown`() async throws {
@@ -408,7 +390,6 @@ struct JournalTests {
         shown = try await stage.ask("GET", "/_larder/script", as: nil).json
         #expect(shown["stepsRun"] == .integer(3) && shown["lastError"]?["step"] == .integer(2))
         #expect(shown["lastError"]?["error"]?["status"] == .integer(404), "\(shown)")
-        await stage.backend.stop()
     }
 
     @Test func `an entry is found by its number, and no other number is`() async throws {
@@ -441,7 +422,6 @@ struct JournalTests {
         stage.world.clearJournal()
         #expect(journal.entry(20) == nil && journal.entries.isEmpty)
         #expect(try await stage.ask("GET", "/_larder/journal/20", as: nil).status == 404)
-        await stage.backend.stop()
     }
 
     @Test func `a script is validated before its first step, and every error has a pointer`() async throws {
@@ -470,7 +450,6 @@ struct JournalTests {
         #expect(try await stage.ask("GET", "/v1/feed").field("Content-Type") == "application/json")
         stage.world.clock.advance(by: .seconds(10))
         #expect(try await stage.ask("GET", "/v1/feed").text.contains("Free Wi-Fi"))
-        await stage.backend.stop()
     }
 
     @Test func `an action of a person whom the world does not have says so`() async throws {
@@ -479,7 +458,6 @@ struct JournalTests {
         let result = try reply.json["results"]?[0]
         #expect(reply.status == 200 && result?["status"] == .integer(401))
         #expect(result?["body"]?["detail"]?.string?.contains("'bean'") ?? false, "\(reply.text)")
-        await stage.backend.stop()
     }
 
     @Test func `the summary of the conduct report counts every exchange once`() async throws {
@@ -495,6 +473,5 @@ struct JournalTests {
         #expect(parts.compactMap { report[$0]?.integer }.reduce(0, +) == report["exchanges"]?.integer)
         let text = try await stage.ask("GET", "/_larder/conduct", fields: ["Accept": "text/plain"]).text
         #expect(text.hasPrefix("7 exchanges: 1 full reply, 1 not modified, 3 writes, 1 client error, "), "\(text)")
-        await stage.backend.stop()
     }
 }

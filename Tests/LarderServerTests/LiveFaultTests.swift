@@ -68,7 +68,6 @@ struct LiveFaultTests {
             await Task.yield()
         }
         #expect(await listener.client.readToEnd().ending == .closed)
-        await stage.backend.stop()
     }
 
     private func post(_ stage: Stage, _ count: Int) {
@@ -99,7 +98,6 @@ struct LiveFaultTests {
         let frames = await stage.world.journal().filter { !$0.isExchange }
         #expect(frames.count == 24 * 3 + 2)
         #expect(Set(frames.map(\.connection)).count == 25)
-        await stage.backend.stop()
     }
 
     @Test func `frames are lost and duplicated by number, and tokens show the gap`() async throws {
@@ -136,7 +134,6 @@ struct LiveFaultTests {
         stage.world.clock.advance(by: .seconds(1))
         let seen = try await texts(listener, 30)
         #expect(seen != (1...seen.count).map { String($0) } && Set(seen).count == seen.count)
-        await stage.backend.stop()
     }
 
     @Test func `a frame that none follows is held back for a second`() async throws {
@@ -150,7 +147,6 @@ struct LiveFaultTests {
         #expect(!listener.client.hasNews)
         stage.world.clock.advance(by: .seconds(1))
         #expect(try await texts(listener, 1) == ["1"])
-        await stage.backend.stop()
     }
 
     @Test func `frames are delayed on the world's clock`() async throws {
@@ -164,7 +160,6 @@ struct LiveFaultTests {
         #expect(!listener.client.hasNews)
         stage.world.clock.advance(by: .seconds(2))
         #expect(try await texts(listener, 1) == ["1"])
-        await stage.backend.stop()
     }
 
     @Test func `a channel that ends after a delayed frame sends the frame first`() async throws {
@@ -185,7 +180,6 @@ struct LiveFaultTests {
             return
         }
         #expect(code?.rawValue == 4_242)
-        await stage.backend.stop()
     }
 
     @Test func `a channel ends with a code, without a close frame or after a time, or becomes silent`() async throws {
@@ -230,7 +224,6 @@ struct LiveFaultTests {
             Issue.record("a half-open channel still answers pings")
             return
         }
-        await stage.backend.stop()
     }
 
     @Test(arguments: [
@@ -252,7 +245,6 @@ struct LiveFaultTests {
         _ = try await stream.read(until: "event: hello")
         let entry = try #require(await stage.world.journal(JournalFilter("GET", "/v1/live/events")).first)
         #expect(entry.status == 200 && entry.faults.isEmpty)
-        await stage.backend.stop()
     }
 
     @Test func `a channel is as slow as a reply, and is cut at a byte of its content`() async throws {
@@ -275,7 +267,6 @@ struct LiveFaultTests {
         let entry = try #require(await stage.world.journal(JournalFilter("GET", "/v1/live/events")).first)
         #expect(entry.faults == ["slow", "cut"])
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 
     @Test func `a cut inside the head of a channel opens none`() async throws {
@@ -284,7 +275,6 @@ struct LiveFaultTests {
         let (bytes, ending) = await (try stage.send("GET", "/v1/live/events")).readToEnd()
         #expect(bytes.elementsEqual("HTTP/1.1 ".utf8) && ending == .closed)
         #expect(await stage.backend.activity() == [])
-        await stage.backend.stop()
     }
 
     @Test func `a client that leaves a slow channel ends its wait`() async throws {
@@ -295,7 +285,6 @@ struct LiveFaultTests {
         _ = stream.take()
         await reached { await stage.backend.activity() == [] }
         #expect(stage.world.clock.untilNextTimer == nil && stream == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a client that leaves takes its delayed frames along`() async throws {
@@ -310,7 +299,6 @@ struct LiveFaultTests {
         _ = stream.take()
         await reached { await stage.backend.activity() == [] }
         #expect(stage.world.clock.untilNextTimer == nil && stream == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a frame that was missed is in the journal with the kind of its channel`() async throws {
@@ -322,7 +310,6 @@ struct LiveFaultTests {
         post(stage, 1)
         let frames = try await stage.ask("GET", "/_larder/journal?kind=frame", as: nil).json["items"]?.array ?? []
         #expect(frames.map { $0["channel"]?.string } == ["EventStream", "EventStream", "EventStream"])
-        await stage.backend.stop()
     }
 
     @Test func `a channel that a fault silences has ended for the server`() async throws {
@@ -335,7 +322,6 @@ struct LiveFaultTests {
         await reached { stage.world.clock.untilNextTimer == nil }
         stream.finishSending()
         await reached { await stage.backend.activity() == [] }
-        await stage.backend.stop()
     }
 
     @Test func `pings are sent on the world's clock`() async throws {
@@ -346,6 +332,5 @@ struct LiveFaultTests {
             Issue.record("there was no ping")
             return
         }
-        await stage.backend.stop()
     }
 }

@@ -48,7 +48,6 @@ struct MessagePageTests {
                 }
             }
         }
-        await scene.backend.stop()
     }
 
     @Test func `a page around something else is rejected with the name of the parameter`() async throws {
@@ -67,6 +66,5 @@ struct MessagePageTests {
         // A deleted message is none.
         #expect(try await scene.ask("DELETE", "/v1/messages/\(all[3])", as: "ana").status == 204)
         #expect(try await scene.ask("GET", "\(path)?around=\(all[3])", as: "ana").status == 404)
-        await scene.backend.stop()
     }
 }

@@ -31,7 +31,6 @@ struct MetricsTests {
             let value = lines.first { $0.hasPrefix(name + " ") }?.split(separator: " ").last.flatMap { Int($0) }
             #expect(value.map { $0 > 0 } ?? false, "\(name) in \(reply.text)")
         }
-        await site.backend.stop()
     }
 
     @Test func `a custom route of a world that the path names counts as a route`() async throws {
@@ -40,6 +39,5 @@ struct MetricsTests {
         #expect(try await site.ask("GET", "/w/two/a").status == 200)
         let text = try await site.ask("GET", "/_larder/metrics").text
         #expect(text.contains(#"larder_requests_total{route="routes",status="200"} 1"#), "\(text)")
-        await site.backend.stop()
     }
 }

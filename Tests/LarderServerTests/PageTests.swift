@@ -62,7 +62,6 @@ struct PageTests {
                 bodies[key, default: [:]][tag] = reply.body
             }
         }
-        await scene.backend.stop()
     }
 
     @Test func `a rolled-back write does not affect a page`() async throws {
@@ -89,7 +88,6 @@ struct PageTests {
             #expect(inside != before)
             #expect(try world.read { try page($0) } == before)
         }
-        await scene.backend.stop()
     }
 
     @Test func `every route matches its own path, also for HEAD`() throws {

@@ -37,7 +37,6 @@ struct PartialReadTests {
         for bad in ["fields=id", "fields=version,id", "fields="] {
             #expect(try await scene.ask("GET", "\(path)?\(bad)").status == 400)
         }
-        await scene.backend.stop()
     }
 
     @Test(arguments: [("/v1/posts", "post_"), ("/v1/tasks", "task_")])
@@ -70,7 +69,6 @@ struct PartialReadTests {
             let reply = try await scene.ask("GET", "\(path)?\(bad)")
             #expect(reply.status == 400, "\(bad)")
         }
-        await scene.backend.stop()
     }
 
     private func author(_ item: JSONValue, _ scene: Scene) async throws -> String {

@@ -66,7 +66,6 @@ struct PeerExampleTests {
         #expect(reply.status == 200, "\(reply.text)")
         let ids = try reply.json.array?.map { $0["id"]?.string ?? "" }
         #expect((ids.map { "[\($0.joined(separator: ","))]" } ?? reply.text) == expected)
-        await shop.backend.stop()
     }
 
     @Test
@@ -90,7 +89,6 @@ struct PeerExampleTests {
         #expect(try await shop.ask("GET", "/posts/2/nothing").status == 404)
         #expect(try await shop.ask("GET", "/posts?_embed=nothing").status == 400)
         #expect(try await shop.ask("GET", "/posts?_where=x").status == 400)
-        await shop.backend.stop()
     }
 
     // MARK: Mockoon
@@ -142,7 +140,6 @@ struct PeerExampleTests {
         #expect(try await site.ask("POST", "/vars", #"{"id": "abc"}"#).status == 204)
         #expect(try await site.text("GET", "/vars") == "\"abc\"")
         #expect(try await [site.text("GET", "/inc"), site.text("GET", "/inc")] == ["1", "2"])
-        await site.backend.stop()
     }
 
     /// "Responses rules" and "Multiple responses": each target and operator that has a counterpart.
@@ -180,7 +177,6 @@ struct PeerExampleTests {
         for _ in 0..<5 { first += try await site.text("GET", "/first") + " " }
         for _ in 0..<40 { any.insert(try await site.text("GET", "/any")) }
         #expect(odd == "500 even 500 even " && first == "503 503 503 up up " && any == ["a", "500", "404"])
-        await site.backend.stop()
     }
 
     /// "CRUD routes" over a data bucket: the collections of a file, with the names of json-server.
@@ -203,7 +199,6 @@ struct PeerExampleTests {
         let ids = try reply.json.array?.map { $0["id"]?.string ?? "" } ?? []
         #expect("[\(ids.joined(separator: ","))]" == expected, "\(reply.text)")
         #expect(!target.contains("_limit=2") || reply.field("X-Total-Count") == "3")
-        await shop.backend.stop()
     }
 
     private static let users = """
@@ -232,6 +227,5 @@ struct PeerExampleTests {
             #expect(try await site.ask(method, "/users", "{}").status == 405)
         }
         withExtendedLifetime(files) {}
-        await site.backend.stop()
     }
 }

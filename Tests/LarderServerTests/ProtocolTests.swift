@@ -90,7 +90,6 @@ struct ProtocolTests {
             let whole = try await lines("GET", target)
             #expect(try await lines("HEAD", target) == whole, "\(target)")
         }
-        await scene.backend.stop()
     }
 
     @Test func `conditions of a read are evaluated in the order of RFC 9110`() async throws {
@@ -127,7 +126,6 @@ struct ProtocolTests {
         for field in ["If-None-Match", "If-Match"] {
             #expect(try await scene.ask("GET", "/v1/posts/post_999", nil, [field: "*"]).status == 404)
         }
-        await scene.backend.stop()
     }
 
     @Test func `conditions of a write prevent lost updates`() async throws {
@@ -151,7 +149,6 @@ struct ProtocolTests {
         #expect(edited.status == 200)
         #expect(try await scene.ask("DELETE", place, nil, ["If-Match": tag]).status == 412)
         #expect(try await scene.ask("DELETE", place, nil, ["If-Match": edited.field("ETag") ?? ""]).status == 204)
-        await scene.backend.stop()
     }
 
     @Test func `If-Unmodified-Since is accepted only if the date identifies the version`() async throws {
@@ -168,7 +165,6 @@ struct ProtocolTests {
         let date = try #require(try await scene.ask("GET", place).field("Last-Modified"))
         #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": old]).status == 412)
         #expect(try await scene.ask("PATCH", place, edit, ["If-Unmodified-Since": date]).status == 200)
-        await scene.backend.stop()
     }
 
     @Test func `a missing required body is answered with 411`() async throws {
@@ -179,7 +175,6 @@ struct ProtocolTests {
             #expect(try await scene.client.reply().status == status)
         }
         #expect(try await scene.ask("PUT", "/v1/posts/post_1/like").status == 200)
-        await scene.backend.stop()
     }
 
     @Test(arguments: [
@@ -208,7 +203,6 @@ struct ProtocolTests {
         let reply = try await scene.client.reply()
         #expect(reply.status == 415 && reply.problem == "unsupported-media-type")
         #expect(reply.field(name) == value)
-        await scene.backend.stop()
     }
 
     @Test func `a plain request to a WebSocket path gets 426 with the protocol`() async throws {
@@ -219,7 +213,6 @@ struct ProtocolTests {
             #expect(reply.field("Upgrade") == "websocket" && reply.field("Connection") == "upgrade")
             #expect(reply.field("Sec-WebSocket-Version") == "13")
         }
-        await scene.backend.stop()
     }
 
     @Test func `OPTIONS lists the methods of a resource and of the server`() async throws {
@@ -240,7 +233,6 @@ struct ProtocolTests {
         }
         let all = try await scene.ask("OPTIONS", "*")
         #expect(all.status == 204 && all.field("Allow") == "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
-        await scene.backend.stop()
     }
 
     @Test func `documents are revalidated, and only browsers get HTML`() async throws {
@@ -256,7 +248,6 @@ struct ProtocolTests {
             let reply = try await scene.ask("GET", "/problems/not-found", nil, ["Accept": accept])
             #expect(reply.field("Content-Type") == mediaType)
         }
-        await scene.backend.stop()
     }
 
     @Test(arguments: [
@@ -268,14 +259,12 @@ struct ProtocolTests {
         for accept in ["text/html", "application/json;q=0, text/event-stream;q=0", "*/*;q=0"] {
             #expect(try await scene.ask("GET", target, nil, ["Accept": accept]).problem == "not-acceptable")
         }
-        await scene.backend.stop()
     }
 
     @Test func `a developer token is valid after a sign-out`() async throws {
         let scene = try Scene()
         #expect(try await scene.ask("DELETE", "/v1/sessions/current").status == 204)
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
-        await scene.backend.stop()
     }
 
     @Test func `a stop answers waiting long polls, including those that begin during the stop`() async throws {

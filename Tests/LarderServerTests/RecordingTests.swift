@@ -31,7 +31,6 @@ struct RecordingTests {
         #expect(try entries(try await saved(stage)).isEmpty)
         #expect(try await stage.ask("DELETE", "/_larder/recording").status == 204)
         #expect(try await stage.ask("GET", "/_larder/recording").status == 400)
-        await stage.backend.stop()
     }
 
     @Test(arguments: ["{}", "[]", #"{"format":"larder-recording-1"}"#, "not JSON"])
@@ -54,7 +53,6 @@ struct RecordingTests {
         #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"live"}"#).status == 201)
         let methods = try entries(try await saved(stage)).map { $0.value(at: "/request/method") }
         #expect(methods == [.string("GET"), .string("POST")])
-        await stage.backend.stop()
     }
 
     @Test func `a request whose head was delayed is recorded once`() async throws {
@@ -75,7 +73,6 @@ struct RecordingTests {
         }
         let bodies = try entries(try await saved(stage)).map { $0.value(at: "/request/postData/text") }
         #expect(bodies == [.string(#"{"text":"one"}"#), .string(#"{"text":"two"}"#)])
-        await stage.backend.stop()
     }
 
     @Test func `a chunked request is recognised when the recording is played`() async throws {
@@ -94,7 +91,6 @@ struct RecordingTests {
         let player = try Stage { $0.origin = .recording(file) }
         let played = try await player.ask("POST", "/v1/posts", #"{"text":"chunked"}"#)
         #expect(played.status == 201 && played.body == recorded.body)
-        await player.backend.stop()
     }
 
     @Test func `an exchange that began before the recording is no part of it`() async throws {
@@ -110,7 +106,6 @@ struct RecordingTests {
         let file = try await saved(stage)
         #expect(try entries(file).count == 1)
         #expect(try JSONParser.parse(file).value(at: "/log/_isComplete") == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a full recording ends before the first exchange that does not fit`() throws {
@@ -145,7 +140,6 @@ struct RecordingTests {
         #expect(try feed.json["items"]?.array?.count == 20)
         #expect(try await player.ask("GET", "/v1/me").body == plain.body)
         #expect(try await player.ask("GET", "/stub").body == damaged.body)
-        await player.backend.stop()
     }
 
     @Test func `an archive of a browser is played`() async throws {
@@ -166,7 +160,6 @@ struct RecordingTests {
         #expect(written.status == 302 && written.field("Location")?.hasSuffix("/next") == true)
         #expect(written.field("Location")?.contains("api.test") == false)
         #expect(try await player.ask("GET", "/cancelled").status == 404)
-        await player.backend.stop()
     }
 
     @Test(arguments: ["br", "gzip"])
@@ -185,7 +178,6 @@ struct RecordingTests {
         let player = try Stage { $0.origin = .recording(file) }
         let played = try await player.ask("GET", "/stub")
         #expect(played.field("Content-Encoding") == coding && played.body == sent.body)
-        await player.backend.stop()
     }
 
     @Test func `a target with an empty query is recognised`() async throws {
@@ -196,7 +188,6 @@ struct RecordingTests {
         await stage.backend.stop()
         let player = try Stage { $0.origin = .recording(file) }
         #expect(try await player.ask("GET", "/v1/me?").status == 200)
-        await player.backend.stop()
     }
 
     @Test func `a reply whose content the archive lacks is an error that says so`() async throws {
@@ -215,7 +206,6 @@ struct RecordingTests {
         #expect(try await player.ask("GET", "/b").status == 204)
         let joined = try await player.ask("GET", "/c").head.lowercased()
         #expect(joined.contains("x-kind: one\r\nx-kind: two\r\n"))
-        await player.backend.stop()
     }
 
     @Test(arguments: [

@@ -47,7 +47,6 @@ struct RefreshTests {
         scene.clock.advance(by: .seconds(3_600))
         let next = try Grant(try await renew(scene, repeated.refresh))
         #expect(try await status(scene, next.access) == 200)
-        await scene.backend.stop()
     }
 
     @Test func `several replies in a row may be lost`() async throws {
@@ -59,7 +58,6 @@ struct RefreshTests {
         }
         let arrived = try Grant(try await renew(scene, first.refresh))
         #expect(try await status(scene, arrived.access) == 200)
-        await scene.backend.stop()
     }
 
     @Test func `a repeat after the grace period ends the session for all holders`() async throws {
@@ -73,7 +71,6 @@ struct RefreshTests {
             #expect(try await status(scene, grant.access) == 401)
             #expect(try await renew(scene, grant.refresh).status == 401)
         }
-        await scene.backend.stop()
     }
 
     @Test func `an older ancestor ends the session, also within the grace period`() async throws {
@@ -85,7 +82,6 @@ struct RefreshTests {
         #expect(try await renew(scene, first.refresh).problem == "invalid-refresh-token")
         #expect(try await status(scene, third.access) == 401)
         #expect(try await renew(scene, third.refresh).status == 401)
-        await scene.backend.stop()
     }
 
     @Test func `two processes that renew with one token both stay signed in`() async throws {
@@ -106,7 +102,6 @@ struct RefreshTests {
         #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: one.access).status == 204)
         #expect(try await status(scene, other.access) == 401)
         #expect(try await renew(scene, other.refresh).status == 401)
-        await scene.backend.stop()
     }
 
     @Test func `the grace period and its end survive a restart`() async throws {

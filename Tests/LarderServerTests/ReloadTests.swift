@@ -77,7 +77,6 @@ struct ReloadTests {
         site.write("page.txt", "x")
         _ = await announcements.next(containing: "loaded 1 route")
         #expect(try await site.ask("GET", "/_larder/files").json["files"]?[0]?["error"] == nil)
-        await site.backend.stop()
     }
 
     @Test func `a directory that was removed and made again is watched`() async throws {
@@ -100,7 +99,6 @@ struct ReloadTests {
         make("two")
         _ = await announcements.next(containing: "loaded 1 route")
         #expect(try await site.text("GET", "/a") == "two")
-        await site.backend.stop()
     }
 
     @Test func `the demo's cached replies end when a route takes their path`() async throws {
@@ -112,7 +110,6 @@ struct ReloadTests {
         site.write("a.json", #"{"routes": [{"path": "/v1/feed", "text": "mine"}]}"#)
         _ = await announcements.next(containing: "loaded 1 route")
         #expect(try await site.text("GET", "/v1/feed?limit=1") == "mine")
-        await site.backend.stop()
     }
 
     @Test func `data is loaded again, for main and for later worlds`() async throws {
@@ -136,7 +133,6 @@ struct ReloadTests {
         RouteSite.write("todos.json", #"[{"id": 1}, {"id": 2}]"#, in: data.path)
         #expect(await announcements.next(containing: "loaded").contains("/todos (2)"))
         withExtendedLifetime(blue) {}
-        await site.backend.stop()
     }
 
     @Test func `a script of faults starts anew`() async throws {
@@ -155,6 +151,5 @@ struct ReloadTests {
         RouteSite.write("faults.json", #"{"steps": []}"#, in: scripts.path)
         _ = await announcements.next(containing: "loaded 0 steps")
         #expect(try await site.text("GET", "/a") == "one")
-        await site.backend.stop()
     }
 }

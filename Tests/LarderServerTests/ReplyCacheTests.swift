@@ -25,7 +25,6 @@ struct ReplyCacheTests {
             #expect(try isCached(scene.backend, "/v1/profiles/user_1", as: handle))
             #expect(try isCached(scene.backend, "/v1/feed", as: handle) == (handle == "ana"))
         }
-        await scene.backend.stop()
     }
 
     @Test func `a reply of the API is cached also where a custom route takes the path and passes the request on`()
@@ -41,6 +40,5 @@ struct ReplyCacheTests {
         #expect(try isCached(site.backend, "/v1/feed", as: nil))
         #expect(try !isCached(site.backend, "/v1/feed?own=1", as: nil))
         #expect(try await site.ask("GET", "/v1/feed").json["items"]?.array?.count == 2)
-        await site.backend.stop()
     }
 }

@@ -29,7 +29,6 @@ struct RouteImportTests {
         let pet = try await site.ask("GET", "/pets/7").json
         #expect(pet["id"]?.integer == 5 && pet["kind"]?.string == "cat" && pet["tags"]?[0]?.string != nil)
         #expect(try await site.ask("POST", "/pets", "{}").status == 201)
-        await site.backend.stop()
     }
 
     @Test func `values of schemas keep their bounds, so that the contract of the same description holds`() async throws
@@ -71,7 +70,6 @@ struct RouteImportTests {
         #expect(String(decoding: routes, as: UTF8.self).contains("{{number 5000 5999}}"))
         let verdicts = try await site.ask("GET", "/_larder/journal").text
         #expect(!verdicts.contains("contractBroken"), "\(reply.text) \(verdicts)")
-        await site.backend.stop()
     }
 
     @Test func `an HTTP archive becomes routes with its replies`() async throws {
@@ -87,7 +85,6 @@ struct RouteImportTests {
         )
         #expect(try await site.text("GET", "/a?q=1") == #"{"n":1}"#)
         #expect(try await site.ask("GET", "/a?q=2").text == "none")
-        await site.backend.stop()
     }
 
     @Test(arguments: [

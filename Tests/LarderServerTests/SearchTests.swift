@@ -24,7 +24,6 @@ struct SearchTests {
         let feed = try items(try await scene.ask("GET", "/v1/feed?limit=3"))
         #expect(found[0] == feed[1])
         #expect(try items(try await scene.ask("GET", "/v1/search?q=authorId")).isEmpty, "Names of members are no text.")
-        await scene.backend.stop()
     }
 
     @Test func `cursors walk through all results once, and belong to their search`() async throws {
@@ -46,7 +45,6 @@ struct SearchTests {
         let foreign = try #require(cursor)
         #expect(try await scene.ask("GET", "/v1/search?q=other&after=\(foreign)").status == 400)
         #expect(try await scene.ask("GET", "/v1/search?q=walrus&kind=people&after=\(foreign)").status == 400)
-        await scene.backend.stop()
     }
 
     @Test func `people are found by name, handle, place and description`() async throws {
@@ -61,7 +59,6 @@ struct SearchTests {
             #expect(found.contains { $0[member]?.string?.lowercased().contains(word) ?? false }, "\(member): \(word)")
         }
         #expect(searched >= 2, "The generated people have names and handles.")
-        await scene.backend.stop()
     }
 
     @Test(arguments: ["", "?q=", "?q=%20", "?q=a&kind=cats", "?q=a&limit=0", "?q=a&after=x"])
@@ -69,7 +66,6 @@ struct SearchTests {
         let scene = try Scene()
         let reply = try await scene.ask("GET", "/v1/search" + query)
         #expect(reply.status == 400 || reply.status == 422, "\(reply.status)")
-        await scene.backend.stop()
     }
 
     @Test func `a request looks at a limited number of entities, and the next goes on behind them`() async throws {
@@ -82,6 +78,5 @@ struct SearchTests {
         }
         #expect(first.rows.isEmpty && first.rest == 6)
         #expect(second.rows.isEmpty && second.rest == nil)
-        await scene.backend.stop()
     }
 }

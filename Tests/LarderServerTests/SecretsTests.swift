@@ -26,7 +26,6 @@ struct SecretsTests {
             let shown = try await stage.ask("GET", "/_larder/journal/\(path)", as: nil).text
             #expect(shown.contains("••••") && !shown.contains("dev-ana"), "\(path)")
         }
-        await stage.backend.stop()
     }
 
     @Test func `a password in a body is masked everywhere, also in a truncated body`() async throws {
@@ -40,7 +39,6 @@ struct SecretsTests {
         }
         let curl = try await stage.ask("GET", "/_larder/journal/3/curl", as: nil).text
         #expect(curl.contains(#"--data-binary '{ "text": "as it came" }'"#))
-        await stage.backend.stop()
     }
 
     private func signIn(_ stage: Stage, as handle: String, in world: String = "") async throws -> RawReply {
@@ -85,7 +83,6 @@ struct SecretsTests {
             old = fields
             try world.destroy()
         }
-        await stage.backend.stop()
     }
 
     @Test func `a fork and a reset world do not repeat earlier secrets`() async throws {
@@ -98,7 +95,6 @@ struct SecretsTests {
         try fork.reset()
         let again = try bearer(try await signIn(stage, as: "person3", in: "/w/fork"))
         #expect(again != there && again != here)
-        await stage.backend.stop()
     }
 
     @Test func `a second recording of a world does not repeat the secrets of the first`() async throws {
@@ -111,7 +107,6 @@ struct SecretsTests {
             #expect(seen.insert(try bearer(session)["Authorization"] ?? "").inserted)
             #expect(try await stage.ask("DELETE", "/_larder/recording", as: nil).status == 204)
         }
-        await stage.backend.stop()
     }
 
     @Test func `expired tokens stay expired after a restart with the same seed`() async throws {

@@ -29,7 +29,6 @@ struct SessionTests {
         scene.clock.advance(by: .seconds(30))
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, body).problem == "invalid-refresh-token")
         #expect(try await scene.ask("GET", "/v1/me", as: renewed).problem == "invalid-token")
-        await scene.backend.stop()
     }
 
     @Test func `a session that ends by token reuse closes its live channels`() async throws {
@@ -46,7 +45,6 @@ struct SessionTests {
         scene.clock.advance(by: .seconds(30))
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
         _ = try await stream.read(until: "\r\n0\r\n\r\n")
-        await scene.backend.stop()
     }
 
     @Test func `a live channel that waited while its session ended is closed`() async throws {
@@ -62,7 +60,6 @@ struct SessionTests {
         #expect(try await scene.ask("DELETE", "/v1/sessions/current", as: access).status == 204)
         main.releaseAll()
         _ = try await stream.read(until: "\r\n0\r\n\r\n")
-        await scene.backend.stop()
     }
 
     @Test func `a sign-in deletes expired sessions`() async throws {
@@ -87,7 +84,6 @@ struct SessionTests {
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
         let refresh = #"{"refreshToken":"\#(old["refreshToken"]?.string ?? "")"}"#
         #expect(try await scene.ask("POST", "/v1/sessions/refresh", as: nil, refresh).status == 401)
-        await scene.backend.stop()
     }
 
     @Test func `signing out ends the session at once`() async throws {
@@ -98,7 +94,6 @@ struct SessionTests {
         #expect(try await scene.ask("GET", "/v1/me", as: access).problem == "invalid-token")
         let wrong = try await scene.ask("POST", "/v1/sessions", as: nil, #"{"handle":"ana","password":"no"}"#)
         #expect(wrong.problem == "invalid-credentials")
-        await scene.backend.stop()
     }
 
     @Test func `a caller beyond the quota gets 429 with the time to wait`() async throws {
@@ -116,7 +111,6 @@ struct SessionTests {
         #expect(try await scene.ask("GET", "/v1/me", as: "person2").status == 200)
         scene.clock.advance(by: .seconds(40))
         #expect(try await scene.ask("GET", "/v1/me").status == 200)
-        await scene.backend.stop()
     }
 
     @Test func `pages of any origin may read replies, and preflights allow the requested fields`() async throws {
@@ -136,7 +130,6 @@ struct SessionTests {
         #expect(preflight.status == 204)
         #expect(preflight.field("Access-Control-Allow-Methods") == "DELETE, GET, HEAD, OPTIONS, PATCH")
         #expect(preflight.field("Access-Control-Allow-Headers") == "X-App-Version, traceparent")
-        await scene.backend.stop()
     }
 
     @Test func `a message sent twice with one client ID exists once`() async throws {
@@ -154,6 +147,5 @@ struct SessionTests {
         #expect(try await scene.ask("GET", "/v1/messages/\(message)").status == 404)
         let newest = try await scene.ask("GET", path + "?limit=1").json["items"]?[0]?["id"]
         #expect(try await scene.ask("GET", "/v1/conversations/\(conversation)").json["lastMessageId"] == newest)
-        await scene.backend.stop()
     }
 }

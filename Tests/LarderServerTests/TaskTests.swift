@@ -47,7 +47,6 @@ struct TaskTests {
             try await filtered("due=\(middle)..\(middle)&status=open")
                 == all.filter { $0["due"]?.string == middle && $0["status"] == .string("open") }
         )
-        await scene.backend.stop()
     }
 
     @Test(arguments: ["due", "-due", "created", "-created"], ["after", "before"])
@@ -70,7 +69,6 @@ struct TaskTests {
             reply = try await scene.ask("GET", "/v1/tasks?limit=1&sort=\(sort)&\(direction)=\(cursor)")
             #expect(reply.status == 200)
         }
-        await scene.backend.stop()
     }
 
     @Test(arguments: ["due", "-due", "created", "-created"])
@@ -102,7 +100,6 @@ struct TaskTests {
             last = try page.json["previousCursor"]?.string
         }
         #expect(reversed == Array(all.prefix(28)))
-        await scene.backend.stop()
     }
 
     @Test func `the cursor of one filter or order is invalid in another`() async throws {
@@ -113,7 +110,6 @@ struct TaskTests {
             #expect(try await scene.ask("GET", "/v1/tasks?\(query)after=\(cursor)").problem == "invalid-cursor")
         }
         #expect(try await scene.ask("GET", "/v1/feed?after=\(cursor)").problem == "invalid-cursor")
-        await scene.backend.stop()
     }
 
     @Test func `a page behind the end leads back`() async throws {
@@ -126,7 +122,6 @@ struct TaskTests {
         #expect(try ids(empty) == [] && empty.json["nextCursor"] == .null)
         let back = try #require(try empty.json["previousCursor"]?.string)
         #expect(try ids(try await scene.ask("GET", "/v1/tasks?limit=29&before=\(back)")) == ids(page))
-        await scene.backend.stop()
     }
 
     @Test(
@@ -141,7 +136,6 @@ struct TaskTests {
         let reply = try await scene.ask("GET", "/v1/tasks?\(query)")
         #expect(reply.status == 400 && reply.problem == "invalid-parameter")
         #expect(try reply.json["errors"]?[0]?["pointer"]?.string == name)
-        await scene.backend.stop()
     }
 
     @Test func `an edited task moves between the lists`() async throws {
@@ -164,7 +158,6 @@ struct TaskTests {
         )
         #expect(try cleared.json["due"] == .null && cleared.json["assigneeId"] == .null)
         #expect(try cleared.json["status"] == .string("done") && cleared.json["title"] == .string("Fix the door"))
-        await scene.backend.stop()
     }
 
     @Test func `an edit requires its base version, and names the invalid members`() async throws {
@@ -190,7 +183,6 @@ struct TaskTests {
         let nobody = try await scene.ask("PATCH", path, #"{"assigneeId":"user_99"}"#, ["If-Match": "*"])
         #expect(try nobody.json["errors"]?[0]?["pointer"]?.string == "/assigneeId")
         #expect(try await scene.ask("GET", path).json["version"] == .integer(2))
-        await scene.backend.stop()
     }
 
     @Test func `a repeated creation finds the task of the first one`() async throws {
@@ -214,7 +206,6 @@ struct TaskTests {
         let again = try await scene.ask("PATCH", path, #"{"status":"done"}"#, edit)
         #expect(try again.status == 200 && again.json["version"] == .integer(2))
         #expect(try await scene.ask("GET", path).json["status"] == .string("open"))
-        await scene.backend.stop()
     }
 
     @Test func `a read is a 304 until a task changes`() async throws {
@@ -224,7 +215,6 @@ struct TaskTests {
         #expect(try await scene.ask("GET", "/v1/tasks?status=open", ["If-None-Match": tag]).status == 304)
         _ = try await add(scene, #"{"title":"x","due":"2020-01-01"}"#)
         #expect(try await scene.ask("GET", "/v1/tasks?status=open", ["If-None-Match": tag]).status == 200)
-        await scene.backend.stop()
     }
 
     @Test func `the change feed has tasks for those who are signed in, with tombstones and a type filter`() async throws
@@ -245,7 +235,6 @@ struct TaskTests {
         let seen = try await changes("since=\(token)", as: "ana")
         #expect(seen.map { $0["id"]?.string } == [kept, id] && seen.map { $0["op"]?.string } == ["upsert", "delete"])
         #expect(seen[0]["entity"]?["title"] == .string("y") && seen[1]["version"] == .integer(2))
-        await scene.backend.stop()
     }
 
     @Test func `only those who are signed in may see tasks`() async throws {
@@ -253,7 +242,6 @@ struct TaskTests {
         #expect(try await scene.ask("GET", "/v1/tasks", as: nil).status == 401)
         #expect(try await scene.ask("GET", "/v1/tasks/task_1", as: nil).status == 401)
         #expect(try await scene.ask("GET", "/v1/tasks/task_0").status == 404)
-        await scene.backend.stop()
     }
 
     @Test(arguments: ["status=open,done", "status=started", "assignee=user_1&status=open,started", "assignee=none"])
@@ -270,6 +258,5 @@ struct TaskTests {
             } while cursor != nil && seen.count <= all.count
             #expect(seen == all && !all.isEmpty, "\(order)")
         }
-        await scene.backend.stop()
     }
 }

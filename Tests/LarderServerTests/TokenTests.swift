@@ -49,7 +49,6 @@ struct TokenTests {
             // Too many to scan: the token tells the reader to read the change feed.
             #expect(count > 4_096 && hello.contains("event: hello"))
         }
-        await stage.backend.stop()
     }
 
     @Test func `a long poll during a replacement of the state is answered with a resync`() async throws {
@@ -62,7 +61,6 @@ struct TokenTests {
         try stage.world.restore("s")
         let reply = try await waiting.reply()
         #expect(reply.status == 410 && reply.problem == "resync-required")
-        await stage.backend.stop()
     }
 
     @Test func `after all tokens have expired, a new reader reaches the end with valid tokens`() async throws {
@@ -79,7 +77,6 @@ struct TokenTests {
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"next"}"#)
         let event = String(decoding: try await stream.read(until: "\"change\":"), as: UTF8.self)
         #expect(event.contains("\"previousToken\":\"") && !event.contains("\"previousToken\":\"\(early)"))
-        await stage.backend.stop()
     }
 
     @Test func `removed tombstones always lead to a resync, wherever the disk fails`() throws {

@@ -30,7 +30,6 @@ struct UploadServerTests {
         #expect(try await scene.ask("PATCH", "/v1/uploads/1", nil, Self.piece(0, isLast: false)).status == 404)
         let begun = try await scene.ask("POST", "/v1/photos", nil, Self.beginning)
         #expect(begun.status == 201 && begun.field("Location") == "/v1/uploads/17")
-        await scene.backend.stop()
     }
 
     @Test func `the fields of an upload are those of the draft`() async throws {
@@ -48,7 +47,6 @@ struct UploadServerTests {
         )
         #expect(try await scene.client.reply().status == 413)
         #expect(try await scene.ask("HEAD", "/v1/uploads/1").status == 404)
-        await scene.backend.stop()
     }
 
     @Test func `OPTIONS says which tus is served, and another version is rejected unprocessed`() async throws {
@@ -79,7 +77,6 @@ struct UploadServerTests {
         #expect(unknown.status == 404 && unknown.field("Tus-Resumable") == "1.0.0")
         let removed = try await scene.ask("DELETE", "/v1/uploads/1", nil, ["Tus-Resumable": "1.0.0"])
         #expect(removed.status == 204 && removed.field("Tus-Resumable") == "1.0.0")
-        await scene.backend.stop()
     }
 
     @Test func `the rejection of a piece beyond the length states the version of tus`() async throws {
@@ -94,6 +91,5 @@ struct UploadServerTests {
         let reply = try await scene.client.reply()
         #expect(reply.status == 413 && reply.field("Tus-Resumable") == "1.0.0")
         #expect(try await scene.ask("HEAD", "/v1/uploads/1", nil, tus).status == 404)
-        await scene.backend.stop()
     }
 }

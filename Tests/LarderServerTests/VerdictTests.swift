@@ -31,7 +31,6 @@ struct VerdictTests {
         let sent = await stage.world.journal()[1].bytesSent
         #expect(report.bytesWasted == sent + full.body.count)
         #expect(report.bytesSaved == 2 * full.body.count)
-        await stage.backend.stop()
     }
 
     @Test func `a change, a reload and other devices are no waste`() async throws {
@@ -50,7 +49,6 @@ struct VerdictTests {
         #expect(all.prefix(3).allSatisfy { $0 == ["nothing was held"] })
         #expect(all[3] == ["had changed since #1"])
         #expect(all[5].first?.hasPrefix("304 possible") ?? false)
-        await stage.backend.stop()
     }
 
     @Test func `a retry says after what it comes, and how much too soon`() async throws {
@@ -83,7 +81,6 @@ struct VerdictTests {
         #expect(last?["kind"] == .string("tooSoon"))
         // The reply that came too soon was necessary.
         #expect(last?["wastedBytes"] == nil)
-        await stage.backend.stop()
     }
 
     @Test func `of two equal requests in flight the later one is the duplicate, whichever ends first`() async throws {
@@ -119,7 +116,6 @@ struct VerdictTests {
         stage.world.clearJournal()
         _ = try await stage.ask("GET", profile)
         #expect(await verdicts(stage) == [["nothing was held"]])
-        await stage.backend.stop()
     }
 
     @Test func `a small ring keeps the verdicts of its entries and no others`() async throws {
@@ -134,7 +130,6 @@ struct VerdictTests {
         let all = await stage.world.journal()
         #expect(all.map(\.number) == [33, 34, 35, 36])
         #expect(all.allSatisfy { $0.verdicts.contains("was fresh for 300 s more") })
-        await stage.backend.stop()
     }
 
     @Test func `durations are short`() {
@@ -153,7 +148,6 @@ struct VerdictTests {
         // The oldest entry that the journal has is still compared with.
         _ = try await stage.ask("GET", "/v1/profiles/user_5")
         #expect(await verdicts(stage).last?.first?.hasPrefix("was fresh for") ?? false)
-        await stage.backend.stop()
     }
 
     @Test func `the memory of the judge is bounded by the capacity of the journal`() async throws {
@@ -166,6 +160,5 @@ struct VerdictTests {
             #expect(judge.memoryCount <= 3 * 2 * 10 + 1, "after \(entry.number)")
         }
         #expect(judge.memoryCount >= 10)
-        await stage.backend.stop()
     }
 }

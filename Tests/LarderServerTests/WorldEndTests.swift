@@ -25,7 +25,6 @@ struct WorldEndTests {
             try world.destroy()
         }
         #expect(gone == nil)
-        await stage.backend.stop()
     }
 
     @Test func `a world is released although a slow channel was cut in it`() async throws {
@@ -43,7 +42,6 @@ struct WorldEndTests {
             _ = await stream.readToEnd()
         }
         await reached { gone == nil }
-        await stage.backend.stop()
     }
 
     @Test(arguments: ExchangeWait.allCases)
@@ -60,7 +58,6 @@ struct WorldEndTests {
             #expect(reply.status == 404 && reply.problem == "unknown-world")
         default: #expect(try await client.reply().status == 200)
         }
-        await stage.backend.stop()
     }
 
     @Test func `a live channel that waited while its world was destroyed ends`() async throws {
@@ -75,7 +72,6 @@ struct WorldEndTests {
         try world.destroy()
         #expect(await stream.readToEnd().ending == .closed)
         #expect(world.world.live.readerCount == 0)
-        await stage.backend.stop()
     }
 
     @Test func `a live channel that waited while its token became invalid ends`() async throws {
@@ -90,7 +86,6 @@ struct WorldEndTests {
         stage.world.releaseAll()
         let bytes = await stream.readToEnd().bytes
         #expect(!String(decoding: bytes, as: UTF8.self).contains("event: hello"))
-        await stage.backend.stop()
     }
 
     @Test func `the stream of a destroyed world's journal ends`() async throws {
@@ -100,7 +95,6 @@ struct WorldEndTests {
         _ = try await client.read(until: "blue\n\n")
         try world.destroy()
         #expect(await client.readToEnd().ending == .closed)
-        await stage.backend.stop()
     }
 
     /// Nothing that needs a long time may hold up the loop, which serves the other worlds.
@@ -129,7 +123,6 @@ struct WorldEndTests {
         #expect(!client.hasNews)
         hold.open()
         #expect(try await client.reply().status < 300)
-        await stage.backend.stop()
     }
 
     @Test func `a repeatable reply is invalid after its world was destroyed`() async throws {
@@ -143,7 +136,6 @@ struct WorldEndTests {
         for _ in 0..<4 { #expect(try await status() == 200) }
         try world.destroy()
         #expect(try await status() == 404)
-        await stage.backend.stop()
     }
 
     @Test func `a fork of a world that follows the system's clock again follows it too`() async throws {
@@ -151,7 +143,6 @@ struct WorldEndTests {
         stage.world.clock.followSystem()
         let fork = try stage.world.fork(id: "fork")
         #expect(fork.clock.mode == .real)
-        await stage.backend.stop()
     }
 
     @Test func `a replica lags behind a restored snapshot, and history is recorded from the first lag fault on`()
@@ -178,7 +169,6 @@ struct WorldEndTests {
         stage.world.removeFaults()
         rename("Three")
         #expect(try await stage.ask("GET", "/v1/profiles/user_1").json["displayName"] == .string("Three"))
-        await stage.backend.stop()
     }
 
     @Test func `a snapshot of a newer program is rejected by name`() async throws {
@@ -192,7 +182,6 @@ struct WorldEndTests {
         #expect(reply.status == 400 && reply.text.contains("schema version 99"))
         #expect(try await stage.ask("POST", "/_larder/snapshots/never/restore", as: nil).status == 404)
         #expect(try await stage.ask("GET", "/v1/feed").json["items"]?.array?.count == 20)
-        await stage.backend.stop()
     }
 
     @Test func `a scripted actor acts after a commit to a database file`() async throws {
@@ -203,7 +192,6 @@ struct WorldEndTests {
         #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"mine"}"#).status == 201)
         let items = try await stage.ask("GET", "/v1/feed?limit=2").json["items"]?.array ?? []
         #expect(items.compactMap { $0["text"]?.string } == ["theirs", "mine"])
-        await stage.backend.stop()
     }
 
     /// A world in memory whose store fails as planned.
@@ -231,7 +219,6 @@ struct WorldEndTests {
         let act = ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"one"}"#)
         let reply = stage.backend.plane.perform(act, in: world)
         #expect(reply.status == .serviceUnavailable, "\(String(decoding: reply.bytes, as: UTF8.self))")
-        await stage.backend.stop()
     }
 
     @Test func `a write that cannot be committed is not acknowledged`() async throws {
@@ -271,6 +258,5 @@ struct WorldEndTests {
         world.clock.freeze()
         world.clock.advance(by: .seconds(31))
         #expect(String(decoding: try await stream.read(until: ": alive"), as: UTF8.self).hasSuffix(": alive"))
-        await stage.backend.stop()
     }
 }

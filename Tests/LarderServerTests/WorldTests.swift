@@ -27,7 +27,6 @@ struct WorldTests {
         #expect(try await stage.ask("GET", "/v1/posts").status == 200)
         #expect(await world.journal().count == 4)
         #expect(await stage.world.journal().allSatisfy { !$0.target.contains("blue") })
-        await stage.backend.stop()
     }
 
     @Test func `an unknown world is a problem that names those with similar names`() async throws {
@@ -37,7 +36,6 @@ struct WorldTests {
         #expect(reply.status == 404 && reply.problem == "unknown-world")
         #expect(try reply.json["nearest"] == .array([.string("checkout")]))
         #expect(try await stage.ask("GET", "/w/nope/v1/feed").json["nearest"] == .array([]))
-        await stage.backend.stop()
     }
 
     @Test func `a reset restores the initial state, and tokens of discarded changes lead to a resync`()
@@ -55,7 +53,6 @@ struct WorldTests {
         #expect(try await stage.ask("GET", "/v1/changes?since=\(late)").status == 410)
         let changes = try await stage.ask("GET", "/v1/changes?since=\(early)")
         #expect(changes.status == 200)
-        await stage.backend.stop()
     }
 
     @Test func `a snapshot can be restored, and a fork is independent`() async throws {
@@ -75,7 +72,6 @@ struct WorldTests {
         #expect(try await newest("/w/fork") == "three")
         #expect(try await newest("") == "one")
         #expect(throws: Problem.self) { try stage.world.restore("unknown") }
-        await stage.backend.stop()
     }
 
     /// A wall clock that calls a function once, when a new world reads it. The loop reads it too, in no task.
@@ -127,7 +123,6 @@ struct WorldTests {
         #expect(stage.backend.worlds.count == 301)
         try stage.backend.world("w7").destroy()
         #expect(try await stage.ask("GET", "/w/w7/v1/feed").status == 404)
-        await stage.backend.stop()
     }
 
     @Test func `two hundred concurrent clients are isolated in worlds of one server`() async throws {
@@ -157,7 +152,6 @@ struct WorldTests {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(counts == Array(repeating: 2, count: 200))
-        await stage.backend.stop()
     }
 
     @Test func `the number of worlds is limited`() async throws {
@@ -166,7 +160,6 @@ struct WorldTests {
         let reply = try await stage.ask("POST", "/_larder/worlds", "{}")
         #expect(reply.status == 409 && reply.problem == "limit-reached")
         #expect(try reply.json["limit"] == .integer(2))
-        await stage.backend.stop()
     }
 
     @Test func `worlds are made over HTTP: empty, generated, as a fork`() async throws {
@@ -184,7 +177,6 @@ struct WorldTests {
         #expect(again.status == 409 && again.problem == "name-taken")
         let wrong = try await stage.ask("POST", "/_larder/worlds", #"{"id":"../x","colour":1}"#)
         #expect(wrong.status == 422)
-        await stage.backend.stop()
     }
 
     @Test func `everything that depends on time follows the world's clock`() async throws {
@@ -205,7 +197,6 @@ struct WorldTests {
         let expired = try await stage.ask("GET", "/v1/me", as: nil, fields: mine)
         #expect(expired.status == 401 && expired.problem == "token-expired")
         #expect(expired.field("Date") == "Mon, 21 Sep 2026 15:13:50 GMT")
-        await stage.backend.stop()
     }
 
     /// A client compares it with the reply's `Date`, because its own clock may be wrong.
@@ -221,7 +212,6 @@ struct WorldTests {
         stage.world.clock.advance(by: .seconds(61))
         _ = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
         #expect(await stage.world.conduct.findings.allSatisfy { $0.rule != .retriedTooSoon })
-        await stage.backend.stop()
     }
 
     @Test func `a skew shifts the dates of its device only`() async throws {
@@ -230,7 +220,6 @@ struct WorldTests {
         let skewed = try await stage.ask("GET", "/v1/feed", fields: ["Larder-Device": "phone"])
         #expect(skewed.field("Date") == "Sun, 20 Sep 2026 14:13:20 GMT")
         #expect(try await stage.ask("GET", "/v1/feed").field("Date") == "Mon, 21 Sep 2026 14:13:20 GMT")
-        await stage.backend.stop()
     }
 
     @Test func `the clock can be read, frozen, set, advanced and run over HTTP`() async throws {
@@ -244,7 +233,6 @@ struct WorldTests {
         let wrong = try await stage.ask("PUT", "/_larder/clock", #"{"mode":"slow"}"#)
         #expect(wrong.status == 422)
         #expect(try wrong.json["errors"]?[0]?["pointer"] == .string("/mode"))
-        await stage.backend.stop()
     }
 
     @Test func `timers run in order and each at its own time during an advance`() async throws {
@@ -264,7 +252,6 @@ struct WorldTests {
                 "2026-09-21T14:13:50.000Z", "2026-09-21T14:13:40.000Z", "2026-09-21T14:13:30.000Z",
             ]
         )
-        await stage.backend.stop()
     }
 
     private static let pictures = #filePath.replacing("Tests/LarderServerTests/WorldTests.swift", with: "Fixtures")
@@ -354,7 +341,6 @@ struct WorldTests {
         clock.followSystem()
         try stage.world.restore("s")
         #expect(clock.mode == .real)
-        await stage.backend.stop()
     }
 
     @Test func `live events of a world that is addressed by path have its own links, also those that were missed`()

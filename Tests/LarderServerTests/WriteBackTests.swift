@@ -51,7 +51,6 @@ struct WriteBackTests {
         // What the server has written is no edit that starts the world again.
         #expect(try site.shop.backend.plane.collectionFiles?.load().isNew == false)
         #expect(try await site.shop.ask("GET", "/books/2").status == 200)
-        await site.shop.backend.stop()
     }
 
     @Test func `a file that was edited meanwhile is not overwritten`() async throws {
@@ -66,7 +65,6 @@ struct WriteBackTests {
         _ = try await site.shop.ask("POST", "/books", "{}")
         #expect(try await site.shop.ask("POST", "/_larder/files").status == 200)
         #expect(try site.text("db.json") == "{\n\"books\": [\n  {\"id\":7},\n  {\"id\":8}\n],\n\"me\": {}\n}\n")
-        await site.shop.backend.stop()
     }
 
     @Test func `each change is written when that is wanted, the last one at the latest when the server stops`()
@@ -83,6 +81,5 @@ struct WriteBackTests {
     @Test func `without files there is nothing to write`() async throws {
         let site = try RouteSite(routes: #"{"path": "/a"}"#)
         #expect(try await site.ask("POST", "/_larder/files", "{}").status == 400)
-        await site.backend.stop()
     }
 }

@@ -17,7 +17,8 @@ package struct AloneWithinTime: SuiteTrait, TestTrait, TestScoping {
 
     init(limit: Duration) { self.limit = limit }
 
-    /// Performs an action when the present test has ended, whatever its outcome, and within its time limit.
+    /// Performs an action when the present test has ended, whatever its outcome, and within its time limit. The last one added is the first.
+    /// Nothing is done in an exit test: its process ends.
     package static func atEnd(_ action: @escaping @Sendable () async -> Void) {
         ending?.actions.withLock { $0.append(action) }
     }
