@@ -24,9 +24,9 @@ test: prepare ## build and run every test
 	@Scripts/build.sh --build-tests
 	@Scripts/run-tests.sh
 
-shuffle: prepare ## run every test in many orders of the jobs (ORDERS=100 FIRST=1)
-	@Scripts/build.sh --build-tests
-	@Scripts/run-tests.sh $(or $(FIRST),1) $$(($(or $(FIRST),1) + $(or $(ORDERS),100) - 1))
+shuffle: prepare ## run every test in many orders of the jobs, built for release (ORDERS=100 FIRST=1)
+	@swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/orders
+	@LARDER_TEST_BUILD=.build/orders/release Scripts/run-tests.sh $(or $(FIRST),1) $$(($(or $(FIRST),1) + $(or $(ORDERS),100) - 1))
 
 build: prepare ## build everything for release
 	@swift build -c release

@@ -4,10 +4,11 @@
 #     Scripts/run-tests.sh              in three processes
 #     Scripts/run-tests.sh FIRST LAST   once for each seed
 #
+# The tests are those of the debug build, or of the directory LARDER_TEST_BUILD.
 # The jobs of a test process run one at a time, in an order that LARDER_ORDER_SEED decides (Tests/OrderedJobs), and so do its tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-binary=.build/debug/larderPackageTests.xctest
+binary=${LARDER_TEST_BUILD:-.build/debug}/larderPackageTests.xctest
 
 # The tests open a few thousand sockets; most shells limit a process to 1,024 files.
 open=$(ulimit -S -n)
