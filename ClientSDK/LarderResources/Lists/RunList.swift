@@ -195,8 +195,8 @@ struct RunList: Sendable, Equatable {
         }
     }
 
-    /// The cursors of the runs above a place, the nearest first.
-    func cursors(above place: TimelinePlace) -> [String] {
+    /// The runs down to a place, which is not among them.
+    private func runs(above place: TimelinePlace) -> ArraySlice<Run> {
         let end: Int? =
             switch place {
             case .tail: runs.endIndex
@@ -204,10 +204,35 @@ struct RunList: Sendable, Equatable {
             case .page(let cursor): cursor.flatMap { index(ofPage: $0) }
             case .around: nil
             }
-        return runs[..<(end ?? 0)].reversed().compactMap { run in
+        return runs[..<(end ?? 0)]
+    }
+
+    /// The cursors of the runs above a place up to a gap, the nearest first.
+    func cursors(above place: TimelinePlace) -> [String] {
+        runs(above: place).reversed().prefix { $0.start?.gap == nil }.compactMap { run in
             guard case .joined(let cursor) = run.start, !run.facts.isCursorGone else { return nil }
             return cursor
         }
+    }
+
+    func hasGap(above place: TimelinePlace) -> Bool { runs(above: place).contains { $0.start?.gap != nil } }
+
+    /// Drops what is between a gap or the tail and the nearest gap above it, so that it continues where that gap begins: no cursor leads there
+    /// any more. Those items can be loaded again; what no page has confirmed stays.
+    mutating func widenGap(above place: TimelinePlace) {
+        let above = runs(above: place)
+        guard let first = above.lastIndex(where: { $0.start?.gap != nil }), let start = above[first].start else {
+            return
+        }
+        let kept = above[first...].flatMap { $0.items.filter { !$0.isPlaced } }
+        if above.endIndex == runs.endIndex {
+            tail = Tail(cursor: start.cursor)
+        } else if let number = runs[above.endIndex].start?.gap {
+            runs[above.endIndex].start = .gap(number, cursor: start.cursor)
+        }
+        runs.removeSubrange(first..<above.endIndex)
+        runs[first - 1].items += kept
+        normalize()
     }
 }
 

@@ -35,7 +35,7 @@ extension Timeline {
     }
 
     /// Fetches the page of a place. If the server does not know the cursor any more, because its item is gone, the
-    /// pages above are fetched again until one of them leads to the place.
+    /// pages above are fetched again until one of them leads to the place, or up to a gap, which then reaches down to the place.
     ///
     /// - Parameter isForced: whether a person has asked to confirm the page.
     private func fetch(_ place: TimelinePlace, isForced: Bool) async throws {
@@ -66,6 +66,8 @@ extension Timeline {
                 try store { $0.forget(next) }
             } else if let above = try list.cursors(above: place).first(where: { used.insert($0).inserted }) {
                 if try await !ask(.older(above), at: .page(above)) { try store { $0.forget(above) } }
+            } else if try list.hasGap(above: place) {
+                try store { $0.widenGap(above: place) }
             } else if !hasAskedForNewest {
                 hasAskedForNewest = true
                 try await newest()

@@ -11,7 +11,8 @@ import Testing
 /// Whatever happens in whatever order, a run of items without a gap is a run of the server's list.
 @Suite("Timelines: random runs against an oracle", .oneMinute)
 struct TimelinePropertyTests {
-    @Test(arguments: seeds(16))
+    /// In 6520 no cursor between two gaps is known any more.
+    @Test(arguments: seeds(16) + [6520])
     func `every shown run of items is a run of the server's list, and finally the whole list is shown`(_ seed: UInt64)
         async throws
     {

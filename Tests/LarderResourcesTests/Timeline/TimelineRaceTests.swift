@@ -377,6 +377,32 @@ struct TimelineRaceTests {
         #expect(try await cache.line(other) == "52 51")
     }
 
+    @Test func `what no cursor leads to any more is loaded again from the gap above it`() async throws {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        for top in [20, 30] {
+            scene.clock.advance(by: .seconds(1))
+            source.prepare([top, top - 1, top - 2], next: "after \(top - 2)")
+            try await timeline.refresh()
+        }
+        #expect(try await cache.line(feed) == "30 29 28 | 20 19 18 | 6 5 4")
+        // Of a gap.
+        guard case .gap(let gap) = try await timeline.snapshot().segments[3] else {
+            return #expect(Bool(false), "There is no gap.")
+        }
+        source.script.prepare(.gone)
+        source.prepare([27, 26, 25], next: "after 25")
+        try await timeline.fill(gap)
+        #expect(source.cursors.suffix(2) == ["after 18", "after 28"])
+        #expect(try await cache.line(feed) == "30 29 28 27 26 25 | 6 5 4")
+        // Of the end.
+        source.script.prepare(.gone)
+        source.prepare([24, 23], next: "after 23")
+        #expect(try await timeline.loadOlder() == .more)
+        #expect(source.cursors.suffix(2) == ["after 4", "after 25"])
+        #expect(try await cache.line(feed) == "30 29 28 27 26 25 24 23")
+    }
+
     @Test func `a closed cache ends requests in flight and a forbidden network is not used`() async throws {
         let cache = try scene.cache()
         let (timeline, feed) = try await started(cache)
