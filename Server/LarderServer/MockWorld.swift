@@ -113,10 +113,16 @@ public struct MockWorld: Sendable {
         return (reply.status.code, reply.bytes)
     }
 
-    /// Executes an action after a delay in the world's time.
+    /// Reads a representation as a person sees it, without a trace in the state of custom routes.
+    func look(at path: String, as person: String?) -> (status: Int, body: [UInt8]) {
+        let reply = plane.look(at: path, as: person, in: world)
+        return (reply.status.code, reply.bytes)
+    }
+
+    /// Executes an action after a delay in the world's time, unless the world is reset before.
     public func perform(_ act: ScriptedAction, after delay: Duration) {
         let (plane, world) = (plane, world)
-        _ = world.clock.schedule(after: delay) { plane.perform(act, in: world) }
+        world.clock.plan(after: delay) { plane.perform(act, in: world) }
     }
 
     /// Adds an actor that acts at a stage of matching exchanges.

@@ -55,6 +55,28 @@ struct WorldTests {
         #expect(changes.status == 200)
     }
 
+    @Test func `a reset ends scripts, actions and webhooks that were planned`() async throws {
+        let hook = #"[{"url": "http://127.0.0.1:1/", "delaySeconds": 30}]"#
+        let site = try RouteSite(
+            routes: #"{"method": "POST", "path": "/orders", "status": 204, "webhooks": \#(hook)}"#,
+            .generated(WorldSize(), picturesFrom: nil)
+        )
+        let world = site.backend.main
+        world.clock.freeze()
+        let newest = try await site.text("GET", "/v1/feed?limit=1")
+        let step = #"{"atSeconds": 30, "faults": [{"action": {"type": "respond", "status": 503}}]}"#
+        #expect(try await site.ask("POST", "/_larder/script", "{\"steps\": [\(step)]}").status < 300)
+        world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"late"}"#), after: .seconds(30))
+        #expect(try await site.ask("POST", "/orders", "{}").status == 204)
+        #expect(world.clock.untilNextTimer == .seconds(30))
+        try world.reset()
+        #expect(world.clock.untilNextTimer == nil)
+        world.clock.advance(by: .seconds(60))
+        #expect(world.faults.isEmpty)
+        #expect(try await site.text("GET", "/v1/feed?limit=1") == newest)
+        #expect(try await site.ask("GET", "/_larder/script").json["steps"]?.integer == 0)
+    }
+
     @Test func `a snapshot can be restored, and a fork is independent`() async throws {
         let stage = try Stage()
         _ = try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#)

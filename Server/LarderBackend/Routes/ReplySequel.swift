@@ -23,10 +23,15 @@ struct ReplySequel: Sendable {
             let clock = world.clock
             clock.wait(for: delay, of: exchange) {
                 exchange.complete(reply)
-                for webhook in webhooks { webhook.send(on: exchange.loop, clock, counter) }
+                send(on: exchange.loop, clock, counter)
             }
         }
         return following
+    }
+
+    /// Sends the webhooks, without the delay of the reply.
+    func send(on loop: EventLoop, _ clock: WorldClock, _ counter: WebhookCounter) {
+        for webhook in webhooks { webhook.send(on: loop, clock, counter) }
     }
 }
 
@@ -36,7 +41,7 @@ extension ReplySequel.Request {
         let send: @Sendable () -> Void = {
             loop.execute { _ = loop.send(request, to: address, WebhookResult(counter)) }
         }
-        if delay > .zero { _ = clock.schedule(after: delay, send) } else { send() }
+        if delay > .zero { clock.plan(after: delay, send) } else { send() }
     }
 }
 

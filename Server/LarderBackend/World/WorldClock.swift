@@ -32,6 +32,8 @@ public final class WorldClock: WallClock, JumpingClock {
         var intervals: [TimerID: Int64] = [:]
         /// The timers that somebody waits for: they also run when the world ends.
         var waits: Set<TimerID> = []
+        /// The timers that a reset cancels.
+        var plans: Set<TimerID> = []
         var hasEnded = false
         var driver: EventLoop?
         var armed: (timer: TimerID, deadline: MonotonicTime)?
@@ -191,6 +193,19 @@ public final class WorldClock: WallClock, JumpingClock {
         }
     }
 
+    /// Runs a job after a delay in the world's time, unless the world is reset before (`cancelPlans`): for what its user has planned, such as
+    /// a step of a script.
+    package func plan(after delay: Duration, _ job: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            let id = add(job, after: max(.zero, delay), &state)
+            state.plans.insert(id)
+        }
+        if delay <= .zero { runDue() }
+    }
+
+    /// Cancels everything that was planned.
+    package func cancelPlans() { for timer in state.withLock({ $0.plans }) { cancel(timer) } }
+
     /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
     /// somebody waits for, such as that of a reply. Without a delay the job runs before the call returns, also on a frozen clock.
     package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
@@ -235,6 +250,7 @@ public final class WorldClock: WallClock, JumpingClock {
     ) -> (deadline: MonotonicTime, job: @Sendable () -> Void)? {
         guard let due = state.timers.takeFirst(limit) else { return nil }
         state.waits.remove(due.id)
+        state.plans.remove(due.id)
         if let interval = state.intervals[due.id] {
             let passed = (limit.nanoseconds - due.deadline.nanoseconds) / interval + 1
             let (distance, overflow) = passed.multipliedReportingOverflow(by: interval)
@@ -252,6 +268,7 @@ public final class WorldClock: WallClock, JumpingClock {
         let job = state.withLock { state in
             state.intervals[timer] = nil
             state.waits.remove(timer)
+            state.plans.remove(timer)
             defer { arm(&state) }
             return state.timers.cancel(timer)
         }
@@ -280,7 +297,7 @@ public final class WorldClock: WallClock, JumpingClock {
             let waits = state.waits.sorted { $0.rawValue < $1.rawValue }
             let jobs = waits.compactMap { state.timers.cancel($0) }
             defer {
-                state.waits = []
+                (state.waits, state.plans) = ([], [])
                 state.timers = TimerQueue()
                 state.intervals = [:]
             }

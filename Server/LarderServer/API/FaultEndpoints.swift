@@ -287,7 +287,7 @@ extension ControlPlane {
                 for operation in step.operations { rejection = try perform(operation, in: world) ?? rejection }
                 progress.ran(step: index + 1, at: .zero, error: rejection)
             } else {
-                _ = world.clock.schedule(after: step.at) { [self] in
+                world.clock.plan(after: step.at) { [self] in
                     guard !progress.isCancelled else { return }
                     var error: JSONValue?
                     for operation in step.operations {

@@ -16,7 +16,7 @@ enum ScriptedActorEndpoints {
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
         if let after {
-            _ = world.clock.schedule(after: after) { for act in acts { plane.perform(act, in: world) } }
+            world.clock.plan(after: after) { for act in acts { plane.perform(act, in: world) } }
             return ControlEndpoints.json(.members(["scheduled": .integer(Int64(acts.count))]), status: .accepted)
         }
         let results = acts.map { act in

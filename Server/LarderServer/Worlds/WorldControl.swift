@@ -73,6 +73,7 @@ package final class WorldControl: WorldHooks {
         changeFeed.removeAll()
         recording.stop()
         heldReports.removeAll()
+        script = ScriptProgress(stepCount: 0)
         change { $0 = ReplySettings() }
     }
 

@@ -76,9 +76,6 @@ extension WorldRegistry {
         state.withLock { $0.entries[id]?.snapshots ?? [:] }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// The initial state of a world.
-    func origin(of id: String) -> DatabaseImage? { state.withLock { $0.entries[id]?.origin } }
-
     /// The name was validated: it cannot leave the directory.
     private func path(of name: String) throws(Problem) -> String {
         guard let directory = options.snapshotsDirectory else {

@@ -278,7 +278,8 @@ final class WorldRegistry: Sendable {
 
     // MARK: Changing
 
-    /// Returns a world to its initial state. Faults, gates and actors are removed; clock and journal stay.
+    /// Returns a world to its initial state. Faults, gates and actors are removed, and scripts, delayed actions and delayed webhooks end;
+    /// clock and journal stay.
     func reset(_ id: String) throws(Problem) {
         let world = try world(id)
         guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
@@ -286,6 +287,8 @@ final class WorldRegistry: Sendable {
                 "A world in a database file cannot be reset; stop the server and remove the file."
             )
         }
+        // Before the settings, which a step of a script could set again.
+        world.clock.cancelPlans()
         world.control.reset()
         try world.replace(with: origin, isOrigin: true)
     }
