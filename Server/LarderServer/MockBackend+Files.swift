@@ -6,16 +6,18 @@ import Synchronization
 
 extension SourceFiles.Source {
     static func routes(_ path: String, _ routes: CustomRoutes) -> Self {
-        SourceFiles.Source(kind: "routes", path: path) {
-            let reader = try RouteReader(path)
+        SourceFiles.Source(kind: "routes", path: path) { directories in
+            var reader = RouteReader(path)
+            defer { directories = reader.directories }
+            try reader.read()
             routes.replace(with: reader.routes)
-            return SourceFiles.Loaded(count: reader.routes.count, "route", directories: reader.directories)
+            return SourceFiles.Loaded(count: reader.routes.count, "route")
         }
     }
 
     /// The OpenAPI description that requests and replies are checked against.
     static func contract(_ path: String, _ checks: ContractChecks) -> Self {
-        SourceFiles.Source(kind: "contract", path: path) {
+        SourceFiles.Source(kind: "contract", path: path) { _ in
             let contract = try Contract(try OpenAPIDocument(at: path), named: path)
             checks.replace(with: contract)
             return SourceFiles.Loaded(count: contract.operations.count, "operation", warnings: contract.warnings)
@@ -24,12 +26,15 @@ extension SourceFiles.Source {
 
     /// Collections. The world `main` and later worlds begin with the new ones.
     static func data(_ files: CollectionFiles) -> Self {
-        SourceFiles.Source(kind: "data", path: files.directory) { try files.load() }
+        SourceFiles.Source(kind: "data", path: files.directory) { directories in
+            directories = [files.directory]
+            return try files.load()
+        }
     }
 
     /// A script of faults. It starts anew, without the faults and steps of the one before.
     static func faults(_ path: String, _ plane: ControlPlane, read: @escaping @Sendable () throws -> [UInt8]) -> Self {
-        SourceFiles.Source(kind: "faults", path: path) {
+        SourceFiles.Source(kind: "faults", path: path) { _ in
             let bytes = try read()
             let script = try FileError.naming(path, bytes) { try FaultScript(json: bytes) }
             let main = plane.worlds.main

@@ -79,6 +79,34 @@ struct ReloadTests {
         #expect(try await site.ask("GET", "/_larder/files").json["files"]?[0]?["error"] == nil)
     }
 
+    @Test func `a directory that two sources name in different ways is watched for both`() async throws {
+        let folder = try ScratchDirectory()
+        let (api, data) = (folder.path + "/api", folder.path + "/data")
+        for path in [api, data, folder.path + "/bodies"] { #expect(unsafe mkdir(path, 0o755) == 0) }
+        func routes(_ file: String) -> String { #"{"routes": [{"path": "/raw", "file": "../\#(file)"}]}"# }
+        RouteSite.write("r.json", routes("data/books.json"), in: api)
+        RouteSite.write("books.json", "[]", in: data)
+        let announcements = Announcements()
+        let site = try RouteSite([:], .collections(directory: data)) { configuration in
+            configuration.routes = api
+            configuration.watchesFiles = true
+            configuration.announce = { announcements.add($0) }
+        }
+        RouteSite.write("books.json", #"[{"id": 1}]"#, in: data)
+        _ = await announcements.next(containing: "/books (1)")
+        _ = await announcements.next(containing: "loaded 1 route")
+        #expect(try await site.text("GET", "/raw").contains(#""id": 1"#))
+        announcements.forget()
+        RouteSite.write("r.json", routes("bodies/late.txt"), in: api)
+        _ = await announcements.next(containing: "last good version")
+        RouteSite.write("books.json", #"[{"id": 1}, {"id": 2}]"#, in: data)
+        _ = await announcements.next(containing: "/books (2)")
+        // A file that was missing appears.
+        RouteSite.write("late.txt", "x", in: folder.path + "/bodies")
+        _ = await announcements.next(containing: "loaded 1 route")
+        #expect(try await site.text("GET", "/raw") == "x")
+    }
+
     @Test func `a directory that was removed and made again is watched`() async throws {
         let folder = try ScratchDirectory()
         let api = folder.path + "/api"

@@ -67,6 +67,16 @@ struct WriteBackTests {
         #expect(try site.text("db.json") == "{\n\"books\": [\n  {\"id\":7},\n  {\"id\":8}\n],\n\"me\": {}\n}\n")
     }
 
+    @Test func `an edit that cannot be loaded is not overwritten either`() async throws {
+        let directory = try CollectionShop.directory(["books.json": #"[{"id": 1}]"#])
+        let database = try ScratchDirectory()
+        let shop = try CollectionShop(at: directory) { $0.databasePath = database.path + "/d.sqlite" }
+        _ = try await shop.ask("POST", "/books", "{}")
+        RouteSite.write("books.json", #"[{"id": 7}]"#, in: directory.path)
+        for _ in 0..<2 { #expect(throws: FileError.self) { try shop.backend.plane.collectionFiles?.load() } }
+        #expect(try await shop.ask("POST", "/_larder/files").status == 503)
+    }
+
     @Test func `each change is written when that is wanted, the last one at the latest when the server stops`()
         async throws
     {

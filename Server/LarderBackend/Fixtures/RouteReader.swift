@@ -9,18 +9,24 @@ package struct RouteReader {
     private static let bytesMaximum = 16 << 20
 
     package private(set) var routes: [Route] = []
-    /// The directories of all files that were read.
+    /// The directories of all files that were read, or that are missing.
     package private(set) var directories: Set<String> = []
+    private let source: String
     /// That of the route that is being read.
     private var path: PathTemplate?
     private var folder = ""
 
-    /// - Throws: an error that names the file, the line and the member.
-    package init(_ path: String) throws(FileError) {
+    package init(_ path: String) {
+        source = path
         folder = SourceFile.folder(of: path)
         directories = [folder]
-        let files = SourceFile.isDirectory(path) ? try SourceFile.names(in: path).map { path + "/" + $0 } : [path]
-        guard !files.isEmpty else { throw FileError("\(path): has no file *.json with routes") }
+    }
+
+    /// - Throws: an error that names the file, the line and the member.
+    package mutating func read() throws(FileError) {
+        let isDirectory = SourceFile.isDirectory(source)
+        let files = isDirectory ? try SourceFile.names(in: source).map { source + "/" + $0 } : [source]
+        guard !files.isEmpty else { throw FileError("\(source): has no file *.json with routes") }
         for file in files { try read(file) }
     }
 

@@ -7,7 +7,8 @@ import Synchronization
 package final class FileWatch: Sendable {
     private let descriptor: Int32
     private let wakeUp: WakeUp
-    private let directories = Mutex<[Int32: String]>([:])
+    /// The names that each watched directory was added under.
+    private let directories = Mutex<[Int32: Set<String>]>([:])
     private let isStopped = Atomic(false)
 
     /// - Parameter changed: called with the paths that have changed; not while it runs.
@@ -28,7 +29,7 @@ package final class FileWatch: Sendable {
         let code: Int32? = directories.withLock { directories in
             let number = unsafe inotify_add_watch(descriptor, directory, UInt32(mask))
             guard number >= 0 else { return errno }
-            directories[number] = directory
+            directories[number, default: []].insert(directory)
             return nil
         }
         if let code { throw EngineError("Watching '\(directory)' failed", code) }
@@ -68,8 +69,8 @@ package final class FileWatch: Sendable {
             let mask = UInt32(bitPattern: number(offset + 4))
             // A new file is reported when it is written.
             let isUnwritten = mask & UInt32(IN_CREATE) != 0 && mask & UInt32(IN_ISDIR) == 0
-            if !isUnwritten, let directory = directories.withLock({ $0[number(offset)] }) {
-                paths.append(directory + "/" + name)
+            if !isUnwritten {
+                paths += directories.withLock { $0[number(offset)] ?? [] }.map { $0 + "/" + name }
             }
             offset = end
         }

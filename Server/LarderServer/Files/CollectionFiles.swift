@@ -40,9 +40,9 @@ final class CollectionFiles: Sendable {
         try state.withLock { state in
             let contents = try CollectionReader.read(directory)
             let isNew = state.fingerprint != contents.fingerprint
-            state.fingerprint = contents.fingerprint
             if isNew { try worlds.restart() }
-            return SourceFiles.Loaded(contents.collectionSummary, directories: [directory], isNew: isNew)
+            state.fingerprint = contents.fingerprint
+            return SourceFiles.Loaded(contents.collectionSummary, isNew: isNew)
         }
     }
 

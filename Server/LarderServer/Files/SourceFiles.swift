@@ -8,20 +8,19 @@ import Synchronization
 ///
 /// A file that cannot be used leaves the last good version in use.
 final class SourceFiles: Sendable {
-    /// What loading has made of a source: a few words, and the directories whose files it has read.
+    /// What loading has made of a source, in a few words.
     struct Loaded: Sendable {
         let summary: String
-        var directories: Set<String> = []
         var warnings: [String] = []
         /// Whether it differs from what was loaded before.
         var isNew = true
 
-        init(_ summary: String, directories: Set<String> = [], warnings: [String] = [], isNew: Bool = true) {
-            (self.summary, self.directories, self.warnings, self.isNew) = (summary, directories, warnings, isNew)
+        init(_ summary: String, warnings: [String] = [], isNew: Bool = true) {
+            (self.summary, self.warnings, self.isNew) = (summary, warnings, isNew)
         }
 
-        init(count: Int, _ noun: String, directories: Set<String> = [], warnings: [String] = []) {
-            self.init("\(count) \(noun)\(count == 1 ? "" : "s")", directories: directories, warnings: warnings)
+        init(count: Int, _ noun: String, warnings: [String] = []) {
+            self.init("\(count) \(noun)\(count == 1 ? "" : "s")", warnings: warnings)
         }
     }
 
@@ -29,7 +28,8 @@ final class SourceFiles: Sendable {
         /// `routes`, `data`, `contract` or `faults`.
         let kind: String
         let path: String
-        let load: @Sendable () throws -> Loaded
+        /// Sets the directories whose files it needs, also before it throws: a file that is missing may appear there.
+        let load: @Sendable (inout Set<String>) throws -> Loaded
     }
 
     struct Report: Sendable {
@@ -77,9 +77,10 @@ final class SourceFiles: Sendable {
         // A directory can be removed and made again.
         try watch?.add(SourceFile.parent(of: source.path))
         try watch?.add(SourceFile.folder(of: source.path))
-        let loaded = try source.load()
-        for directory in loaded.directories { try watch?.add(directory) }
-        state.withLock { state in
+        var directories: Set<String> = []
+        let loaded = try source.load(&directories)
+        for directory in directories { try watch?.add(directory) }
+        state.withLock { [directories] state in
             state.sources.append(source)
             state.reports.append(
                 Report(
@@ -87,7 +88,7 @@ final class SourceFiles: Sendable {
                     path: source.path,
                     loadedAt: wall.now,
                     summary: loaded.summary,
-                    directories: loaded.directories
+                    directories: directories
                 )
             )
         }
@@ -112,15 +113,15 @@ final class SourceFiles: Sendable {
     private func changed(_ paths: Set<String>) {
         let (sources, reports, watch) = state.withLock { ($0.sources, $0.reports, $0.watch) }
         for (index, source) in sources.enumerated() where reports[index].concerns(paths) {
+            var directories: Set<String> = []
             do {
                 try watch?.add(SourceFile.folder(of: source.path))
-                let loaded = try source.load()
-                for directory in loaded.directories { try watch?.add(directory) }
+                defer { watchAll(directories, for: index, watch) }
+                let loaded = try source.load(&directories)
                 let isRepaired = reports[index].error != nil
                 state.withLock { state in
                     state.reports[index].loadedAt = wall.now
                     state.reports[index].summary = loaded.summary
-                    state.reports[index].directories = loaded.directories
                     state.reports[index].error = nil
                 }
                 if loaded.isNew || isRepaired { announce?("\(source.path): loaded \(loaded.summary)") }
@@ -131,6 +132,12 @@ final class SourceFiles: Sendable {
                 announce?("\(text); the last good version stays in use")
             }
         }
+    }
+
+    private func watchAll(_ directories: Set<String>, for index: Int, _ watch: FileWatch?) {
+        // One that does not exist has no files yet.
+        for directory in directories { try? watch?.add(directory) }
+        state.withLock { $0.reports[index].directories = directories }
     }
 }
 
