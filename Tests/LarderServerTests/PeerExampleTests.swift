@@ -75,6 +75,12 @@ struct PeerExampleTests {
         let shop = try shop()
         let posts = try await shop.ask("GET", "/posts?_embed=comments").json
         #expect(posts[0]?["comments"]?.array?.count == 2 && posts[1]?["comments"]?.array?.isEmpty ?? false)
+        // A new comment changes the representation of the post, whose date stays.
+        shop.backend.main.clock.advance(by: .seconds(5))
+        #expect(try await shop.ask("GET", "/posts/2").field("Last-Modified") != nil)
+        #expect(try await shop.ask("GET", "/posts/2?_embed=comments").field("Last-Modified") == nil)
+        let many = try await shop.ask("GET", "/posts?_embed=" + (1...9).map { "x\($0)" }.joined(separator: ","))
+        #expect(many.status == 400 && many.text.contains("at most 8"))
         let created = try await shop.ask("POST", "/posts/2/comments", #"{"text":"new"}"#)
         #expect(created.status == 201)
         #expect(try created.json["postId"]?.string == "2")

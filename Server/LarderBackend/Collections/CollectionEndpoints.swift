@@ -56,9 +56,10 @@ enum CollectionEndpoints {
                 return try page(CollectionQuery(call, of: name), in: store)
             }
             var row = try existing(call, in: store)
-            let related = names(in: "_embed", "_expand", of: call)
-            try CollectionRelations.embed(related, in: &row, of: name, store)
-            return representation(of: row, call)
+            let related = try RelatedDocuments(names(in: "_embed", "_expand", of: call), of: name, in: store)
+            try related.embed(in: &row)
+            // A change of a related document changes the representation, too.
+            return representation(of: row, related.isEmpty ? call.modification(row.updated) : nil)
         }
     }
 
@@ -78,15 +79,20 @@ enum CollectionEndpoints {
         return Representation(body: page.body, cacheControl: cacheControl, vary: "Origin", lines: page.lines)
     }
 
-    /// The names of collections in parameters, which may be repeated.
-    static func names(in parameters: String..., of call: Call) -> [String] {
-        let values = call.query.items.filter { parameters.contains($0.name) }.map(\.value)
-        return values.flatMap { $0.split(separator: ",").map { String($0) } }
+    /// The names of collections in parameters, each once. Each costs a look at a whole collection.
+    static func names(in parameters: String..., of call: Call) throws(Problem) -> [String] {
+        var names: [String] = []
+        for item in call.query.items where parameters.contains(item.name) {
+            for name in item.value.split(separator: ",").map({ String($0) }) where !names.contains(name) {
+                names.append(name)
+                guard names.count <= 8 else { throw call.invalid(item.name, "must name at most 8 collections") }
+            }
+        }
+        return names
     }
 
-    private static func representation(of row: EntityRow, _ call: Call) -> Representation {
-        let modified = call.modification(row.updated)
-        return Representation(
+    private static func representation(of row: EntityRow, _ modified: Modification?) -> Representation {
+        Representation(
             body: row.document,
             cacheControl: CachePolicy.revalidate,
             vary: "Origin",
@@ -195,7 +201,7 @@ enum CollectionEndpoints {
         try call.write { store, commit in
             try commit.delete(unchanged(call, in: store), in: store)
             // json-server deletes the children of `_dependent` too.
-            for name in names(in: "_dependent", of: call) {
+            for name in try names(in: "_dependent", of: call) {
                 _ = try collection(name, call, in: store)
                 let (parent, id) = (call.parameters[0], call.parameters[1])
                 for child in try CollectionRelations.children(name, of: parent, id, in: store) {
@@ -209,7 +215,8 @@ enum CollectionEndpoints {
     /// The document of the path, if the conditions of the request hold for it.
     private static func unchanged(_ call: Call, in store: Store) throws -> EntityRow {
         let row = try existing(call, in: store)
-        try call.checkConditions(on: representation(of: row, call), version: row.version, isRequired: false)
+        let current = representation(of: row, call.modification(row.updated))
+        try call.checkConditions(on: current, version: row.version, isRequired: false)
         return row
     }
 

@@ -30,10 +30,11 @@ struct CollectionPage {
             }
         }
         body = Array(begin.utf8)
+        let related = try RelatedDocuments(query.embedded, of: query.collection, in: store)
         body.append(
             items: try items.map { item in
                 var document = item.document
-                try CollectionRelations.embed(query.embedded, in: &document, of: query.collection, store)
+                try related.embed(in: &document)
                 return document.document
             }
         )

@@ -42,7 +42,7 @@ struct CollectionQuery: Sendable {
 
     init(_ call: Call, of collection: String, below parent: (collection: String, id: String)? = nil) throws(Problem) {
         (self.collection, self.parent) = (collection, parent)
-        embedded = CollectionEndpoints.names(in: "_embed", "_expand", of: call)
+        embedded = try CollectionEndpoints.names(in: "_embed", "_expand", of: call)
         var filters: [CollectionCondition.Filter] = []
         var orders: [Substring] = []
         for item in call.query.items {

@@ -18,19 +18,33 @@ enum CollectionRelations {
         return try store.collections.documents(name).filter { $0.members[key].flatMap { DocumentID($0) }?.text == id }
     }
 
-    /// The document with the related ones in it: for the name of a collection its children, for a singular name its parent.
-    static func embed(_ names: [String], in document: inout EntityRow, of collection: String, _ store: Store) throws {
+}
+
+/// The documents that `_embed` puts into those of a collection: for the name of a collection the children, for a singular name the parent.
+/// Each collection of children is read once.
+struct RelatedDocuments {
+    private let store: Store
+    /// By the name of the collection, and by the identifier of the parent.
+    private var children: [(name: String, documents: [String: [JSONValue]])] = []
+    /// The names of the member and of the collection.
+    private var parents: [(name: String, collection: CollectionRow)] = []
+
+    init(_ names: [String], of collection: String, in store: Store) throws {
+        self.store = store
         let collections = try names.isEmpty ? [] : store.collections.names()
+        let key = CollectionRelations.foreignKey(collection)
         for name in names {
-            if collections.contains(name), let id = document.members["id"].flatMap({ DocumentID($0) }) {
-                let rows = try children(name, of: collection, id.text, in: store)
-                document.members[name] = .array(rows.map { .object($0.members) })
-            } else if let parents = collections.first(where: { singular($0) == name }) {
-                guard let id = document.members[name + "Id"].flatMap({ DocumentID($0) }) else { continue }
-                let parent = try store.collections.find(parents).flatMap {
-                    try store.collections.document(id.text, in: $0)
+            if collections.contains(name) {
+                var documents: [String: [JSONValue]] = [:]
+                for row in try store.collections.documents(name) {
+                    guard let parent = row.members[key].flatMap({ DocumentID($0) }) else { continue }
+                    documents[parent.text, default: []].append(.object(row.members))
                 }
-                document.members[name] = parent.map { .object($0.members) }
+                children.append((name, documents))
+            } else if let found = try collections.first(where: { CollectionRelations.singular($0) == name }).flatMap({
+                try store.collections.find($0)
+            }) {
+                parents.append((name, found))
             } else {
                 throw ProblemType.invalidParameter(
                     "`_embed` must name a collection, or one of its documents, such as `comments` or `post`.",
@@ -38,6 +52,20 @@ enum CollectionRelations {
                     "is not the name of a collection"
                 )
             }
+        }
+    }
+
+    var isEmpty: Bool { children.isEmpty && parents.isEmpty }
+
+    func embed(in document: inout EntityRow) throws {
+        for (name, documents) in children {
+            guard let id = document.members["id"].flatMap({ DocumentID($0) }) else { continue }
+            document.members[name] = .array(documents[id.text] ?? [])
+        }
+        for (name, collection) in parents {
+            guard let id = document.members[name + "Id"].flatMap({ DocumentID($0) }) else { continue }
+            let parent = try store.collections.document(id.text, in: collection)
+            document.members[name] = parent.map { .object($0.members) }
         }
     }
 }
