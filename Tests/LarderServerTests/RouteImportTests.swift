@@ -76,6 +76,10 @@ struct RouteImportTests {
         let site = try makeSite(
             """
             {"log": {"entries": [
+              {"request": {"method": "GET", "url": "http://x.test/a"},
+               "response": {"status": 200, "content": {"mimeType": "text/html", "text": "Hello {{ name }}!"}}},
+              {"request": {"method": "GET", "url": "http://x.test/%7Bid%7D"},
+               "response": {"status": 200, "content": {"mimeType": "text/plain", "text": "no template"}}},
               {"request": {"method": "GET", "url": "http://x.test/a?q=1"},
                "response": {"status": 200, "content": {"mimeType": "application/json", "text": "{\\"n\\":1}"}}},
               {"request": {"method": "GET", "url": "http://x.test/a?q=2"},
@@ -85,6 +89,8 @@ struct RouteImportTests {
         )
         #expect(try await site.text("GET", "/a?q=1") == #"{"n":1}"#)
         #expect(try await site.ask("GET", "/a?q=2").text == "none")
+        #expect(try await site.text("GET", "/a") == "Hello {{ name }}!")
+        #expect(try await site.ask("GET", "/").status == 404)
     }
 
     @Test(arguments: [

@@ -32,11 +32,13 @@ package enum RouteImport {
 
     // MARK: Archives
 
+    /// Routes with more conditions are asked first: without a query a route takes every request for its path.
     private static func archived(_ entries: [JSONValue]) -> [JSONValue] {
         var known: Set<String> = []
-        return entries.compactMap { entry in
+        let routes = entries.compactMap { entry -> JSONValue? in
             guard let method = entry.value(at: "/request/method")?.string, method != "OPTIONS",
                 let url = entry.value(at: "/request/url")?.string.flatMap({ HTTPURL($0) }),
+                let path = literal(path: url.path),
                 let status = entry.value(at: "/response/status")?.integer, (200...599).contains(status), status != 304,
                 known.insert(method + " " + url.target).inserted
             else { return nil }
@@ -45,13 +47,13 @@ package enum RouteImport {
             for item in query?.items ?? [] { when["query." + item.name] = .string(item.value) }
             let type = entry.value(at: "/response/content/mimeType")?.string
             var route: [(String, JSONValue?)] = [
-                ("method", .string(method)), ("path", .string(escaped(url.path))),
+                ("method", .string(method)), ("path", .string(path)),
                 ("when", when.members.isEmpty ? nil : .object(when)), ("status", .integer(status)),
             ]
             if let location = entry.value(at: "/response/headers")?.array?
                 .first(where: { $0["name"]?.string?.lowercased() == "location" })?["value"]
             {
-                route.append(("fields", .members(["Location": location])))
+                route.append(("fields", .members(["Location": literal(location)])))
             }
             // What is not text is in base64.
             if let text = entry.value(at: "/response/content/text")?.string,
@@ -59,23 +61,39 @@ package enum RouteImport {
             {
                 let json = (type ?? "").contains("json") ? try? JSONParser.parse(Array(text.utf8)) : nil
                 if let json {
-                    route.append(("json", json))
+                    route.append(("json", literal(json)))
                 } else {
                     route.append(("mediaType", type.map { .string($0) }))
-                    route.append(("text", .string(text)))
+                    route.append(("text", literal(.string(text))))
                 }
             }
             return .members(route)
         }
+        func count(_ route: JSONValue) -> Int { route["when"]?.object?.members.count ?? 0 }
+        return Set(routes.map(count)).sorted(by: >).flatMap { conditions in routes.filter { count($0) == conditions } }
     }
 
-    /// A path without what routes read as parameters.
-    private static func escaped(_ path: String) -> String {
+    /// A path as a template that is this path alone; nil if it has what a template reads as a parameter.
+    private static func literal(path: String) -> String? {
         let path = path.isEmpty ? "/" : path
         guard let decoded = QueryString.percentDecoded(Array(path.utf8)),
             !decoded.contains(where: { "{}*?#".contains($0) })
-        else { return "/" }
+        else { return nil }
         return decoded
+    }
+
+    /// A value as a template whose texts are these texts.
+    private static func literal(_ value: JSONValue) -> JSONValue {
+        func text(_ text: String) -> String { text.replacing("{{", with: "{{pick \"{{\"}}") }
+        switch value {
+        case .string(let string): return .string(text(string))
+        case .array(let values): return .array(values.map(literal))
+        case .object(let object):
+            return .object(
+                JSONObject(object.members.map { JSONObject.Member(name: text($0.name), value: literal($0.value)) })
+            )
+        default: return value
+        }
     }
 }
 
