@@ -7,14 +7,11 @@ import LarderTime
 ///
 /// It holds only its routes: those of the demo API or of collections, and custom ones, which are asked first. Safe from any thread.
 package struct Backend: Sendable {
-    package let customRoutes: CustomRoutes
+    package let customRoutes = CustomRoutes()
     /// Whether a world without collections has the demo API.
     let servesDemo: Bool
 
-    package init(customRoutes: CustomRoutes = CustomRoutes(), servesDemo: Bool = true) {
-        self.customRoutes = customRoutes
-        self.servesDemo = servesDemo
-    }
+    package init(servesDemo: Bool) { self.servesDemo = servesDemo }
 
     // MARK: Requests
 
@@ -33,17 +30,23 @@ package struct Backend: Sendable {
             return nil
         }
         // Fields of this exchange alone are added last, to whichever reply is found, now or later.
-        var addedLines = CrossOrigin.lines(for: request)
+        var limits: [UInt8] = []
         var result: Reply
         do {
-            try limit(request, owner, &addedLines)
-            guard let reply = try answer(request, exchange.adding(addedLines), owner, own, otherwise) else {
-                return nil
-            }
+            try limit(request, owner, &limits)
+            let later = exchange.adding(CrossOrigin.lines(for: request) + limits)
+            guard let reply = try answer(request, later, owner, own, otherwise) else { return nil }
             result = reply
         } catch { result = error.reply }
-        result = result.adding(addedLines)
+        // The fields of a custom route are not known in advance.
+        let crossOrigin =
+            own.isEmpty ? CrossOrigin.lines(for: request) : CrossOrigin.lines(for: request, reading: result.head)
+        result = result.adding(crossOrigin + limits)
         guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
+        if owner.deviations.isDetached {
+            sequel.send(on: exchange.loop, owner.world.clock, customRoutes.webhooks)
+            return result
+        }
         sequel.follow(exchange, owner.world, customRoutes.webhooks).complete(result)
         return nil
     }
@@ -79,7 +82,9 @@ package struct Backend: Sendable {
         _ otherwise: (() -> Void)?
     ) throws(Problem) -> Reply? {
         let world = owner.world
-        for match in own.accepting(request.method) {
+        // A route for every method does not answer the question of a browser whether it may ask.
+        let fitting = request.isPreflight ? own.filter { $0.route.method == .options } : own.accepting(request.method)
+        for match in fitting {
             if let reply = try match.route.answer(Call(request, exchange, owner, match)) { return reply }
         }
         // A preflight for a route is answered here.
@@ -103,7 +108,7 @@ package struct Backend: Sendable {
         let methods = (matches + own).methods
         let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
-            if !own.accepting(request.method).isEmpty {
+            if !fitting.isEmpty {
                 throw ProblemType.notFound(
                     "No route for \(request.method) \(request.pathText.prefix(200)) has conditions that this request meets."
                 )

@@ -206,6 +206,15 @@ struct CollectionTests {
         #expect(try await shop.ask("POST", "/_larder/wait", state).status == 200)
     }
 
+    @Test func `schema drift and the oracle of convergence are for any path`() async throws {
+        let shop = try CollectionShop()
+        let plain = try await shop.ask("GET", "/todos").text
+        let truth = try await shop.ask("POST", "/_larder/oracles/converged", #"{"held": {}}"#).json
+        #expect(truth["count"]?.integer == 4, "\(truth)")
+        #expect(try await shop.ask("PUT", "/_larder/drift", #"{"seed": 5}"#).status == 200)
+        #expect(try await shop.ask("GET", "/todos").text != plain)
+    }
+
     @Test func `a lagging replica shows an earlier list`() async throws {
         let shop = try Shop()
         let lag = #"{"match":{"method":"GET","path":"/todos"},"action":{"type":"lag","commits":1}}"#

@@ -223,6 +223,53 @@ struct CustomRouteTests {
         #expect(preflight.status == 204 && preflight.field("Access-Control-Allow-Methods") == "GET, HEAD, OPTIONS")
     }
 
+    @Test func `a preflight is no request for a route of every method`() async throws {
+        let site = try RouteSite(routes: #"{"method": "*", "path": "/api/*", "json": {"n": "{{counter c}}"}}"#)
+        let preflight = ["Origin": "http://localhost:3000", "Access-Control-Request-Method": "PUT"]
+        let reply = try await site.ask("OPTIONS", "/api/x", nil, preflight)
+        #expect(reply.status == 204 && reply.field("Access-Control-Allow-Methods")?.contains("PUT") ?? false)
+        #expect(try await site.text("OPTIONS", "/api/x") == #"{"n":1}"#)
+    }
+
+    @Test func `a page can read the fields of a route, whose tag and permission are its own`() async throws {
+        let site = try RouteSite(
+            routes: #"""
+                {"path": "/a", "fields": {"X-Request-Id": "7", "ETag": "\"v1\""}, "json": 1},
+                {"path": "/b", "fields": {"Access-Control-Allow-Origin": "*"}, "json": 1}
+                """#
+        )
+        let page = ["Origin": "http://localhost:3000"]
+        let reply = try await site.ask("GET", "/a", nil, page)
+        #expect(reply.field("ETag") == "\"v1\"")
+        #expect(reply.field("Access-Control-Expose-Headers")?.hasSuffix(", X-Request-Id") ?? false)
+        #expect(try await site.ask("GET", "/a", nil, ["If-None-Match": "\"v1\""]).status == 304)
+        let open = try await site.ask("GET", "/b", nil, page)
+        #expect(open.head.split(separator: "Access-Control-Allow-Origin").count == 2, "\(open.head)")
+    }
+
+    @Test func `a wait for a state changes nothing, and neither it nor an act waits for the delay of a route`()
+        async throws
+    {
+        let site = try RouteSite(
+            routes: """
+                {"path": "/last", "delaySeconds": 3600, "json": {"a": 1}},
+                {"path": "/count", "json": {"a": "{{counter c}}"}},
+                {"method": "POST", "path": "/orders", "status": 201, "delaySeconds": 3600, "json": {"id": 1}}
+                """
+        )
+        func wait(_ path: String, _ value: Int) async throws -> Int {
+            let state = #"{"path": "\#(path)", "pointer": "/a", "equals": "\#(value)"}"#
+            return try await site.ask("POST", "/_larder/wait", "{\"state\": \(state), \"timeoutSeconds\": 0.01}").status
+        }
+        let before = site.backend.main.commitCount
+        #expect(try await wait("/last", 1) == 200)
+        #expect(try await wait("/count", 2) != 200)
+        #expect(site.backend.main.commitCount == before)
+        #expect(try await site.text("GET", "/count") == #"{"a":1}"#)
+        let act = try await site.ask("POST", "/_larder/act", #"{"method": "POST", "path": "/orders", "body": {}}"#).json
+        #expect(act["results"]?[0]?["status"]?.integer == 201 && act["results"]?[0]?["body"]?["id"]?.integer == 1)
+    }
+
     @Test func `an idempotency key has one effect and one reply`() async throws {
         let site = try RouteSite(
             routes: #"{"method": "POST", "path": "/orders", "status": 201, "json": {"id": "{{counter orders}}"}}"#
@@ -389,6 +436,7 @@ struct CustomRouteTests {
             ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"path.id\": \"1\"}}]}", "must name a parameter of the path"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{number \(Int.min) 1}}\"}]}", "as in '{{number 1 100}}'"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{now \(Int.min)}}\"}]}", "as in '{{now -3600}}'"),
+            ("{\"routes\": [{\"path\": \"/f/{*}/*\"}]}", "/routes/0/path must begin with /"),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
             (
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
@@ -407,7 +455,10 @@ struct CustomRouteTests {
     )
     func `a wrong file is a sentence with the line and the nearest name`(text: String, expected: String) throws {
         let directory = try CollectionShop.directory(["routes.json": text])
-        let error = #expect(throws: FileError.self) { _ = try RouteReader(directory.path) }
+        let error = #expect(throws: FileError.self) {
+            var reader = RouteReader(directory.path)
+            try reader.read()
+        }
         let sentence = error?.description ?? ""
         #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
     }
@@ -420,7 +471,8 @@ struct RoutesBeforeProxyTests {
         let url = try #require(HTTPURL(server.backend.url))
         let routes = """
             {"path": "/own/{id}", "json": {"id": "{{path.id}}", "count": "{{counter own}}"}},
-            {"path": "/when", "when": {"query.q": "1"}, "text": "own"}, {"method": "PUT", "path": "/put", "text": "own"}
+            {"path": "/when", "when": {"query.q": "1"}, "text": "own"}, {"method": "PUT", "path": "/put", "text": "own"},
+            {"method": "*", "path": "/mock/*", "when": {"field.x-mock": "1"}, "text": "own"}
             """
         let proxy = try RouteSite(["routes.json": "{\"routes\": [\(routes)]}"]) { $0.origin = .server(url) }
         #expect(try await proxy.text("GET", "/own/7") == #"{"id":"7","count":1}"#)
@@ -429,8 +481,10 @@ struct RoutesBeforeProxyTests {
         #expect(try await proxy.text("GET", "/when?q=2") == "when of the server")
         #expect(try await proxy.text("GET", "/put") == "put of the server")
         let preflight = ["Origin": "http://localhost:3000", "Access-Control-Request-Method": "PUT"]
-        let granted = try await proxy.ask("OPTIONS", "/put", nil, preflight)
-        #expect(granted.field("Access-Control-Allow-Methods")?.contains("PUT") ?? false)
+        for path in ["/put", "/mock/1"] {
+            let granted = try await proxy.ask("OPTIONS", path, nil, preflight)
+            #expect(granted.field("Access-Control-Allow-Methods")?.contains("PUT") ?? false)
+        }
         // Faults apply to both.
         let fault = #"{"match": {"path": "/*/*"}, "action": {"type": "respond", "status": 503}}"#
         _ = try await proxy.ask("POST", "/_larder/faults", fault)

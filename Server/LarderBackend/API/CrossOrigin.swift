@@ -9,23 +9,44 @@ package enum CrossOrigin {
         RateLimit-Policy, Retry-After, WWW-Authenticate, X-Total-Count
         """
 
+    /// What a page can read without being told so (Fetch, CORS-safelisted response-header name), and `Vary`, which is for caches.
+    private static let safelisted: Set<String> = [
+        "cache-control", "content-language", "content-length", "content-type", "expires", "last-modified", "pragma",
+        "vary",
+    ]
+    private static let known = safelisted.union(
+        exposed.split(separator: ",").map { $0.drop { $0 == " " }.lowercased() }
+    )
+
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
-    package static func lines(for request: Request) -> [UInt8] {
+    package static func lines(for request: Request) -> [UInt8] { lines(for: request, exposed) }
+
+    /// As `lines(for:)`, for a reply with fields of its own; empty if the reply itself says who may read it.
+    static func lines(for request: Request, reading head: ReplyHead) -> [UInt8] {
+        guard request.fields.range(of: "origin") != nil, head["Access-Control-Allow-Origin"] == nil else { return [] }
+        let names = head.fields.map(\.name).filter { !$0.lowercased().hasPrefix("access-control-") }
+        return lines(for: request, exposed(with: names))
+    }
+
+    private static func lines(for request: Request, _ exposed: String) -> [UInt8] {
         guard let origin = request.fields.combined(.origin) else { return [] }
         let names = ["Allow-Origin: \(origin)", "Allow-Credentials: true", "Expose-Headers: \(exposed)"]
         return names.flatMap { Array("Access-Control-\($0)\r\n".utf8) }
+    }
+
+    /// The names on the default list, and others that a page could not read.
+    private static func exposed(with names: [String]) -> String {
+        names.reduce(into: exposed) { list, name in if !known.contains(name.lowercased()) { list += ", " + name } }
     }
 
     /// Sets the fields that let a page of any origin read a reply, including its fields that are not on the default list.
     ///
     /// - Parameter origin: the page's origin, as the request says.
     package static func expose(_ names: [String], to origin: String, in fields: inout Fields) {
-        let known = Set(exposed.split(separator: ",").map { $0.drop { $0 == " " }.lowercased() })
-        let others = names.filter { !known.contains($0.lowercased()) }.map { ", " + $0 }.joined()
         fields.set(.accessControlAllowOrigin, origin)
         fields.set("Access-Control-Allow-Credentials", "true")
         fields.add(.vary, "Origin")
-        fields.set(.accessControlExposeHeaders, exposed + others)
+        fields.set(.accessControlExposeHeaders, exposed(with: names))
     }
 
     /// The field lines that let a page of one origin read a reply of the control plane.

@@ -14,6 +14,8 @@ package final class WorldExchange: @unchecked Sendable {
         package var live: (any LiveFilter)?
         /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
         package var isDetached = false
+        /// Whether somebody only looks at the state: what a custom route would change is not kept, and nothing follows its reply.
+        package var isLook = false
 
         package init() {}
     }

@@ -8,8 +8,8 @@ extension Call {
     ///
     /// A request that may change something and has an idempotency key is answered once for its key.
     func answer(_ route: CustomRoute) throws(Problem) -> Reply? {
-        func render(_ store: Store, writes: Bool) throws -> Reply? {
-            let call = RouteCall(request, query: query, in: world, store, writes: writes)
+        func render(_ store: Store, _ changes: RouteCall.Changes) throws -> Reply? {
+            let call = RouteCall(request, query: query, in: world, store, changes)
             call.path = Dictionary(uniqueKeysWithValues: zip(route.parameters, parameters))
             guard let reply = try route.reply(call) else { return nil }
             // The webhooks have the states that the reply sets.
@@ -17,19 +17,24 @@ extension Call {
             owner.sequel = try reply.sequel(call)
             return rendered
         }
+        if owner.deviations.isLook {
+            let reply = try read { try render($0, .forgotten) }
+            owner.sequel = nil
+            return reply
+        }
         if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
             // The first reply is given again, whatever the conditions are by now. A replay has no sequel.
-            return try Idempotency.run(self, isKeyRequired: false) { store, _ in try render(store, writes: true) }
+            return try Idempotency.run(self, isKeyRequired: false) { store, _ in try render(store, .kept) }
         }
         // Most replies change no kept value. Another one is made again, in a transaction.
-        var changes = false
+        var isChange = false
         let reply = try read { store in
-            do { return try render(store, writes: false) } catch is RouteCall.Changes {
-                changes = true
+            do { return try render(store, .refused) } catch is RouteCall.Change {
+                isChange = true
                 return nil
             }
         }
-        return changes ? try write { store, _ in try render(store, writes: true) } : reply
+        return isChange ? try write { store, _ in try render(store, .kept) } : reply
     }
 }
 
@@ -74,7 +79,7 @@ extension CustomReply {
         return Representation(
             content,
             fields,
-            .strong(contentOf: content.span),
+            fields[.etag].flatMap { EntityTag(parsing: $0) } ?? .strong(contentOf: content.span),
             isText: ["text/", "json", "xml", "javascript"].contains { text.contains($0) }
         ).reply(to: call.request, now: call.now)
     }

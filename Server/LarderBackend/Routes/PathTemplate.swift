@@ -28,7 +28,6 @@ package struct PathTemplate: Sendable {
             if pieces.count == 2 { (segment.parameter, segment.after) = (String(inner[0]), String(inner[1])) }
             segments.append(segment)
         }
-        let names = segments.compactMap(\.parameter)
         guard Set(names).count == names.count else { return nil }
     }
 

@@ -17,14 +17,24 @@ final class RouteCall {
     var numbers: [String: Int64] = [:]
     private let seed: UInt64
     private let meta: MetaTable
-    private let writes: Bool
+    private let changes: Changes
+    /// The changes that end with this reply.
+    private var forgotten: [String: String] = [:]
+
+    /// What becomes of changes of kept values.
+    enum Changes {
+        /// They throw `Change`.
+        case refused
+        case kept
+        /// Only this reply sees them.
+        case forgotten
+    }
 
     /// A kept value changes, which needs a transaction.
-    struct Changes: Error {}
+    struct Change: Error {}
 
-    /// - Parameter writes: whether kept values may change; otherwise a change throws `Changes`.
-    init(_ request: Request, query: QueryString, in world: World, _ store: Store, writes: Bool) {
-        self.writes = writes
+    init(_ request: Request, query: QueryString, in world: World, _ store: Store, _ changes: Changes) {
+        self.changes = changes
         self.request = request
         now = world.clock.now
         seed = world.seed
@@ -47,11 +57,18 @@ final class RouteCall {
     // MARK: Kept values
 
     /// The state with that name; nil if no reply has set it.
-    func state(_ name: String) throws -> String? { try meta.text(.route("state " + name)) }
+    func state(_ name: String) throws -> String? { try kept("state " + name) }
 
-    func setState(_ name: String, _ value: String) throws {
-        guard writes else { throw Changes() }
-        try meta.set(.route("state " + name), value)
+    func setState(_ name: String, _ value: String) throws { try keep(value, as: "state " + name) }
+
+    private func kept(_ name: String) throws -> String? { try forgotten[name] ?? meta.text(.route(name)) }
+
+    private func keep(_ value: String, as name: String) throws {
+        switch changes {
+        case .refused: throw Change()
+        case .kept: try meta.set(.route(name), value)
+        case .forgotten: forgotten[name] = value
+        }
     }
 
     /// The number that the reply has from a counter: the same one wherever the reply, or the item of a repeated part, names it.
@@ -64,9 +81,8 @@ final class RouteCall {
 
     /// The next number of a counter, from 1.
     func count(_ name: String) throws -> Int64 {
-        guard writes else { throw Changes() }
-        let next = (try meta.integer(.route("counter " + name)) ?? 0) &+ 1
-        try meta.set(.route("counter " + name), next)
+        let next = (try kept("counter " + name).flatMap { Int64($0) } ?? 0) &+ 1
+        try keep(String(next), as: "counter " + name)
         return next
     }
 

@@ -97,7 +97,7 @@ package final class World: Sendable {
     package var hasCollections: Bool { names.withLock { !$0.isEmpty } }
 
     /// The path of the change feed.
-    var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }
+    package var changesPath: String { hasCollections ? "/changes" : "/v1/changes" }
 
     func changeReader(_ store: Store) -> ChangeReader {
         ChangeReader(store: store, retention: settings.tombstoneRetention, now: clock.now, resync: resync)

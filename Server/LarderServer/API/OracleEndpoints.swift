@@ -87,10 +87,10 @@ extension ControlPlane {
         var token: String?
         while true {
             // Read through the API as a client does, so that only visible entities are compared.
-            var path = "/v1/changes?limit=500"
+            var path = world.changesPath + "?limit=500"
             if let types { path += "&types=" + types }
             if let token { path += "&since=" + token }
-            let result = perform(ScriptedAction("GET", path, as: person), in: world, device: "oracle")
+            let result = look(at: path, as: person, in: world, device: "oracle")
             guard result.status == .ok, case .object(let page)? = try? JSONParser.parse(result.bytes) else {
                 throw ProblemType.invalidParameter(
                     "The data of \(person ?? "nobody") cannot be read: \(String(decoding: result.bytes.prefix(300), as: UTF8.self))"

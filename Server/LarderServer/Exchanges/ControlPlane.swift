@@ -261,8 +261,18 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: Actions of faults and actors
 
+    /// Reads a representation, without a trace in the state of custom routes.
+    func look(at path: String, as person: String?, in world: World, device: String = "actor") -> Reply {
+        perform(ScriptedAction("GET", path, as: person), in: world, device: device, isLook: true)
+    }
+
     /// Executes an action immediately.
-    @discardableResult func perform(_ act: ScriptedAction, in world: World, device: String = "actor") -> Reply {
+    @discardableResult func perform(
+        _ act: ScriptedAction,
+        in world: World,
+        device: String = "actor",
+        isLook: Bool = false
+    ) -> Reply {
         let request: Request
         do throws(Problem) {
             request = try act.request(device: device)
@@ -276,7 +286,7 @@ final class ControlPlane: ExchangeHandler {
         } catch { return error.reply }
         guard let loop = server.withLock({ $0?.loops.first }) else { return Reply(status: .serviceUnavailable) }
         let owner = WorldExchange(world)
-        owner.deviations.isDetached = true
+        (owner.deviations.isDetached, owner.deviations.isLook) = (true, isLook)
         let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, owner)
         return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)
     }

@@ -252,7 +252,7 @@ final class ExchangeRun: @unchecked Sendable {
         let date = plane.dateLine(for: facts.device, in: world)
         var mutator = ReplyMutator(reply)
         if hasOwnLinks { localize(&mutator) }
-        if let drift = world.control.current.drift, request.path.starts(with: "/v1/".utf8) { apply(drift, &mutator) }
+        if let drift = world.control.current.drift { apply(drift, &mutator) }
         // Afterwards, so that the length of a HEAD is that of its GET.
         guard let whole = mutator.reply.whole(for: request, date: date) else { return open(reply, date) }
         mutator.reply = whole

@@ -156,7 +156,7 @@ final class Waiter: Sendable {
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):
-            let result = plane.perform(ScriptedAction("GET", path, as: person), in: world)
+            let result = plane.look(at: path, as: person, in: world)
             let value = (try? JSONParser.parse(result.bytes))?.value(at: pointer)
             let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
             return (text == wanted, text == nil ? 0 : 1)

@@ -36,7 +36,7 @@ struct ScenarioEvidence: Sendable {
 extension MockWorld {
     /// The JSON at a path, as a person sees it; nil if the API rejects it.
     func value(_ path: String, as person: String? = "ana") -> JSONValue? {
-        let reply = perform(ScriptedAction("GET", path, as: person))
+        let reply = look(at: path, as: person)
         return reply.status == 200 ? try? JSONParser.parse(reply.body) : nil
     }
 
