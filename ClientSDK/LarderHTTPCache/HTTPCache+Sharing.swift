@@ -47,8 +47,10 @@ extension HTTPCache {
         }
         guard isJoined else { return response }
         if mayBeAdmitted, response.source == .stale(.transportFailed(.unreachable)) { return try await exchange(plan) }
-        // A response that must not be stored is not shared.
-        if CacheControl(response: response.fields).noStore { return try await exchange(plan) }
+        // A response that must not be stored is not shared, nor one that no other request may match.
+        if CacheControl(response: response.fields).noStore || configuration.policy.varying(response.fields) == nil {
+            return try await exchange(plan)
+        }
         configuration.onEvent(plan.request, .merged)
         if case .stale = response.source {
         } else {

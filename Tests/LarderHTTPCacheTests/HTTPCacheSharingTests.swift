@@ -129,10 +129,14 @@ struct HTTPCacheSharingTests {
         for task in tasks { #expect(try await task.value.source == .network) }
     }
 
-    @Test func `what may not be stored is not shared`() async throws {
+    @Test(
+        arguments: [([.cacheControl: "no-store"], false), ([.vary: "*"], false), ([.vary: "Cookie"], true)]
+            as [(Fields, Bool)]
+    )
+    func `what may not be stored is not shared`(terms: Fields, hidesCookies: Bool) async throws {
         let stage = CacheStage(
-            Origin { _, number throws(TransportError) in reply([.cacheControl: "no-store"], "token \(number)") }
-        )
+            Origin { _, number throws(TransportError) in reply(terms, "token \(number)") }
+        ) { $0.policy.hidesCookies = hidesCookies }
         stage.origin.hold()
         let first = Task { try await stage.get().text }
         await stage.origin.waitForRequests(1)
