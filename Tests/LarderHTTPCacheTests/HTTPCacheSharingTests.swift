@@ -147,6 +147,36 @@ struct HTTPCacheSharingTests {
         #expect(Set(tokens).count == 2)
     }
 
+    @Test(arguments: [true, false])
+    func `a request that joined a stricter one gets its stored response instead of the failure`(
+        isTimedOut: Bool
+    ) async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60, stale-if-error=600"])))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(61))
+        stage.origin.answer { _, _ throws(TransportError) in
+            if isTimedOut { throw TransportError(.timedOut, "slow") }
+            return reply(Fields(), "sorry", status: 503)
+        }
+        stage.origin.hold()
+        let strict = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(2)
+        let plain = Task { try await stage.get() }
+        await expectWaiting(stage, 2)
+        stage.origin.release()
+        if isTimedOut {
+            await #expect(throws: TransportError.self) { try await strict.value }
+        } else {
+            #expect(try await strict.value.text == "sorry")
+        }
+        let response = try await plain.value
+        #expect(response.text == "content")
+        #expect(
+            response.source == .stale(isTimedOut ? .transportFailed(.timedOut) : .serverFailed(Status(code: 503)))
+        )
+        #expect(stage.origin.count == 2)
+    }
+
     @Test func `a failure reaches all joined requests and is not stored`() async throws {
         let stage = CacheStage(
             Origin { _, number throws(TransportError) in
