@@ -62,9 +62,12 @@ extension ImagePipeline {
                     // `Retry-After` is respected up to a limit.
                     let asked = min(error.retryAfter ?? .zero, Self.negativeMaximum)
                     let until = now + max(configuration.negativeLifetime, asked)
-                    // Also for the URLs that redirected to it.
-                    for source in Set(load.dependents.map(\.result.source) + [key.source]) {
-                        state.remember(error, for: source, until: until)
+                    // A request that does not read the disk says nothing about the file there, unless that was damaged and removed.
+                    if !key.options.contains(.skipDiskRead) || key.options.contains(.mustReload) {
+                        // Also for the URLs that redirected to it.
+                        for source in Set(load.dependents.map(\.result.source) + [key.source]) {
+                            state.remember(error, for: source, until: until)
+                        }
                     }
                     remembered = until
                 }
