@@ -179,7 +179,12 @@ extension ImagePipeline {
             switch result {
             case .success(let picture):
                 state.jobs[key] = nil
-                if key.epoch == state.epoch, let kept {
+                // A job with other options may have loaded a newer file meanwhile.
+                let known = memory.peek(key.result)?.loadedAt
+                if key.epoch == state.epoch, var kept, let loadedAt = job.loadedAt,
+                    known.map({ $0 <= loadedAt }) ?? true
+                {
+                    kept.loadedAt = loadedAt
                     memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.score)
                 }
                 for entry in job.waiters.values {

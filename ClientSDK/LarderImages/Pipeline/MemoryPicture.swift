@@ -17,6 +17,8 @@ struct MemoryPicture: Sendable {
     let effort: Duration
     /// Whether the pixels may be written to disk.
     var maySpill = true
+    /// When the file was loaded; nil before it is known.
+    var loadedAt: MonotonicTime?
 
     init(image: DecodedImage, contentID: String, freshness: Range<WallTime>?, effort: Duration) {
         pixels = .plain(image)
