@@ -34,8 +34,8 @@ struct ImageJob {
     var phase: Phase
     var priority: ImageRequest.Priority
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
-    /// The freshness of the redirects that were followed.
-    var hops: [Range<WallTime>?] = []
+    /// The redirects that were followed.
+    var hops: [ImageRedirect] = []
     /// Whether its bytes were damaged and are fetched again.
     var isRepeated = false
     /// The running preview.

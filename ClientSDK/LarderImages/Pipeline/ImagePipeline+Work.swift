@@ -54,6 +54,9 @@ extension ImagePipeline {
                 if redirect.wantsValidation { validate(key, &state) }
                 for dependent in load.dependents { follow(redirect, dependent, from: key, &state, &effects) }
             case .failure(let error):
+                // Also for the URLs that redirected to it.
+                let sources = Set(load.dependents.map(\.result.source) + [key.source])
+                if [404, 410].contains(error.status) { removePixels(of: sources) }
                 let now = configuration.uptime.uptime
                 var remembered: MonotonicTime?
                 // The result of a background validation is not reported.
@@ -64,10 +67,7 @@ extension ImagePipeline {
                     let until = now + max(configuration.negativeLifetime, asked)
                     // A request that does not read the disk says nothing about the file there, unless that was damaged and removed.
                     if !key.options.contains(.skipDiskRead) || key.options.contains(.mustReload) {
-                        // Also for the URLs that redirected to it.
-                        for source in Set(load.dependents.map(\.result.source) + [key.source]) {
-                            state.remember(error, for: source, until: until)
-                        }
+                        for source in sources { state.remember(error, for: source, until: until) }
                     }
                     remembered = until
                 }
@@ -101,10 +101,10 @@ extension ImagePipeline {
     ) {
         guard let job = state.jobs[key] else { return }
         var loaded = loaded
-        // Pixels are fresh while the picture and all redirects to it are.
-        loaded.freshness = job.hops.reduce(loaded.freshness) { period, hop in
-            guard let period, let hop else { return nil }
-            return period.clamped(to: hop)
+        // Pixels are fresh while the picture and all redirects to it are, and may be stale only if all of them may.
+        for hop in job.hops {
+            loaded.freshness = loaded.freshness.flatMap { period in hop.freshness.map { period.clamped(to: $0) } }
+            loaded.mayBeStale = loaded.mayBeStale && hop.mayBeStale
         }
         if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
         if configuration.submitWhenIdle != nil, job.priority < .high {
@@ -157,6 +157,7 @@ extension ImagePipeline {
         var kept: MemoryPicture?
         if case .success(let picture) = result, loaded.contentID != nil, !key.options.contains(.skipMemoryWrite) {
             kept = configuration.memory.isCompressed ? picture.compressed() : picture
+            kept?.mayBeStale = loaded.mayBeStale
             kept?.maySpill = !key.options.contains(.skipDiskWrite)
         }
         change { [kept, isDamaged] state, effects in
@@ -179,6 +180,7 @@ extension ImagePipeline {
             switch result {
             case .success(let picture):
                 state.jobs[key] = nil
+                if loaded.contentID == nil { removePixels(of: [key.result.source, loaded.source]) }
                 // A job with other options may have loaded a newer file meanwhile.
                 let known = memory.peek(key.result)?.loadedAt
                 if key.epoch == state.epoch, var kept, let loadedAt = job.loadedAt,
@@ -212,6 +214,11 @@ extension ImagePipeline {
             await onDisk { spill.write { self.isCurrent(key.epoch) } }
             change { state in state.runningDecodes -= 1 }
         }
+    }
+
+    /// Removes pixels of all sizes from memory, because the server has taken their files back.
+    private func removePixels(of sources: Set<ImageSourceKey>) {
+        for key in memory.keys where sources.contains(key.source) { memory.remove(key) }
     }
 
     /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.
