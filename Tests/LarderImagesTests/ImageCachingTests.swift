@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -230,11 +231,13 @@ struct ImageCachingTests {
         #expect(try await setting.pipeline.image(for: request) == picture)
     }
 
-    @Test func `stale-while-revalidate shows the stored picture at once and validates it in the background`()
+    @Test
+    func `stale-while-revalidate shows the stored picture at once and validates it, also while prefetching is paused`()
         async throws
     {
         let setting = try setting([.cacheControl: "max-age=60, stale-while-revalidate=600"])
         defer { setting.remove() }
+        setting.pipeline.pausePrefetch()
         let request = ImageRequest(url: url)
         let first = try await setting.pipeline.image(for: request)
         setting.clock.advance(by: .seconds(100))
@@ -242,6 +245,7 @@ struct ImageCachingTests {
         setting.server[url]?.gate = gate
         // The server does not answer yet.
         #expect(try await setting.pipeline.image(for: request) == first)
+        try #require(setting.pipeline.state.withLock { $0.runningLoads } == 1)
         gate.open()
         await setting.log.wait { $0.contains { if case .revalidated = $0 { true } else { false } } }
         #expect(conditions(setting) == [nil, "\"v1\""])

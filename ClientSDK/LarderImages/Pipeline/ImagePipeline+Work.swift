@@ -77,20 +77,15 @@ extension ImagePipeline {
         }
     }
 
-    /// Whether only prefetching waits for a load. A background validation is part of the request that it follows.
-    func isPrefetch(_ key: ImageLoadKey) -> Bool {
-        state.withLock { state in
-            guard let load = state.loads[key], !load.dependents.isEmpty else { return false }
-            return load.priority == .prefetch
-        }
-    }
+    /// Whether only prefetching waits for a load.
+    func isPrefetch(_ key: ImageLoadKey) -> Bool { state.withLock { $0.loads[key]?.priority == .prefetch } }
 
-    /// Validates a stale picture that was shown meanwhile, at the lowest priority.
+    /// Validates a stale picture that was shown meanwhile, at a low priority. It is no prefetching, which may be paused.
     private func validate(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
         let options = key.options.union(.mustValidate)
         let asking = ImageLoadKey(source: key.source, options: options, epoch: key.epoch)
         guard state.loads[asking] == nil else { return }
-        state.loads[asking] = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
+        state.loads[asking] = ImageLoadJob(serial: state.serial(), priority: .low, dependents: [])
     }
 
     func enqueue(
