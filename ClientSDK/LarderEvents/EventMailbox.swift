@@ -19,11 +19,9 @@ final class EventMailbox<Element: Sendable>: Sendable {
     var droppedCount: Int { state.withLock { $0.dropped } }
 
     /// Adds an element, or gives it to a waiting task.
-    ///
-    /// - Parameter onlyIfEmpty: whether an element that waits already stays alone.
-    func post(_ element: Element, onlyIfEmpty: Bool = false) {
+    func post(_ element: Element) {
         let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
-            if state.isFinished || onlyIfEmpty && !state.elements.isEmpty { return nil }
+            if state.isFinished { return nil }
             if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
             if state.elements.count >= limit {
                 _ = state.elements.popFirst()

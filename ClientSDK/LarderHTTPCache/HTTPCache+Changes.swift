@@ -1,3 +1,4 @@
+import LarderEvents
 import LarderHTTP
 import LarderTime
 import LarderTransport
@@ -20,7 +21,7 @@ extension HTTPCache {
     }
 
     /// Opens a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also if its outcome is
-    /// unknown.
+    /// unknown, but not if the server has rejected it (4xx) or it was never sent.
     func openPast(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let url = HTTPURL(request.url)
         do throws(TransportError) {
@@ -36,9 +37,10 @@ extension HTTPCache {
         }
     }
 
-    /// Invalidates the URL of a successful change, and its `Location` and `Content-Location` in the same origin.
+    /// Invalidates the URL of a change that was not rejected, and its `Location` and `Content-Location` in the same origin. A 5xx may come
+    /// from a gateway that lost the reply to a change.
     private func noteChange(_ method: Method, _ url: HTTPURL, _ status: Status, _ fields: Fields) async {
-        guard !method.isSafe, (200..<400).contains(status.code) else { return }
+        guard !method.isSafe, !(400..<500).contains(status.code) else { return }
         var targets: Set<HTTPURL> = [url]
         for name in [FieldName.location, .contentLocation] {
             guard let target = fields[name].flatMap({ url.resolve($0) }), target.origin == url.origin else { continue }
@@ -48,9 +50,9 @@ extension HTTPCache {
         await onDiskThread { for target in changed { self.invalidate(target) } }
     }
 
-    /// Invalidates a URL after a change with an unknown outcome.
+    /// Invalidates a URL after a change with an unknown outcome: the server may have received it.
     private func noteFailedChange(_ method: Method, _ url: HTTPURL?, _ error: TransportError) async {
-        guard let url, !method.isSafe, error.code != .unreachable, error.code != .invalidURL else { return }
+        guard let url, !method.isSafe, error.kind != .unsent, error.code != .invalidURL else { return }
         await onDiskThread { self.invalidate(url) }
     }
 }

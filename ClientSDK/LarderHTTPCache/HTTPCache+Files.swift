@@ -53,16 +53,14 @@ struct HTTPCachePart: Sendable {
     /// With a content coding, neither the length nor a range counts the bytes that are received here.
     private var isCoded: Bool { head.fields[.contentEncoding].map { $0.lowercased() != "identity" } ?? false }
 
-    /// Whether a partial response continues exactly where this ends, in the same file (RFC 9110 §15.3.7).
+    /// Whether a partial response continues exactly where this ends, in the same file. A response without its tag, which RFC 9110 §15.3.7
+    /// demands, does not: its server may have ignored `If-Range`.
     func isContinued(by fields: Fields) -> Bool {
         guard let range = fields[.contentRange].flatMap({ ContentRange(parsing: $0) }),
-            range.bytes.lowerBound == bytes.count
+            range.bytes.lowerBound == bytes.count,
+            let tag = fields[.etag].flatMap({ EntityTag(parsing: $0) }), let known = head.entityTag,
+            tag.stronglyMatches(known)
         else { return false }
-        if let tag = fields[.etag].flatMap({ EntityTag(parsing: $0) }), let known = head.entityTag,
-            !tag.stronglyMatches(known)
-        {
-            return false
-        }
         return range.total == nil || length == nil || range.total == length
     }
 }

@@ -36,19 +36,32 @@ extension HTTPCache {
         configuration.onEvent(plan.request, .miss)
         if !isJoined { begin(flight, key, plan) }
         defer { flight.leave() }
+        // Whether a stored response stands in for a failure is decided by its own directives, not by those of the request that it joined.
+        let joining: HTTPCacheTicket? = isJoined ? issueTicket(plan.key) : nil
+        defer { if let joining { takeBack(joining) } }
         // A gate that refuses a request in the background admits one of a person (`HostGate`), which is then sent by itself.
         let mayBeAdmitted = isJoined && isUserInitiated && !flight.info
         var response: HTTPCache.Response
         do throws(TransportError) {
             response = try await flight.wait()
         } catch {
-            guard mayBeAdmitted, error.code == .unreachable else { throw error }
+            if mayBeAdmitted, error.code == .unreachable { return try await exchange(plan) }
+            guard let joining else { throw error }
+            return try await staleFallback(plan, for: error, joining)
+        }
+        guard let ticket = joining else { return response }
+        if mayBeAdmitted, response.source == .stale(.transportFailed(.unreachable)) { return try await exchange(plan) }
+        if response.source == .network, response.status.isServerFailure {
+            let status = response.status
+            let stored = await onDiskThread {
+                self.staleFallback(plan, .serverFailed(status), "The server answered \(status.code).", ticket)
+            }
+            if let stored { return stored }
+        }
+        // A response that must not be stored is not shared, nor one that no other request may match.
+        if CacheControl(response: response.fields).noStore || configuration.policy.varying(response.fields) == nil {
             return try await exchange(plan)
         }
-        guard isJoined else { return response }
-        if mayBeAdmitted, response.source == .stale(.transportFailed(.unreachable)) { return try await exchange(plan) }
-        // A response that must not be stored is not shared.
-        if CacheControl(response: response.fields).noStore { return try await exchange(plan) }
         configuration.onEvent(plan.request, .merged)
         if case .stale = response.source {
         } else {

@@ -10,14 +10,14 @@ extension HTTPCache {
     /// Removes all responses. Responses in flight are not stored.
     nonisolated(nonsending) public func removeAll() async {
         abandonExchanges()
-        await onDiskThread { _ = self.attempt { try self.configuration.storage.removeAll() } }
+        await onDiskThread { _ = self.empty() }
     }
 
     /// Removes the responses of a URL.
     nonisolated(nonsending) public func remove(url: String) async {
         guard let url = HTTPURL(url) else { return }
         revokeTickets { $0 == url.text }
-        await onDiskThread { self.change(url.text) { $0 = [] } }
+        await onDiskThread { self.withdraw(url.text) { $0 = [] } }
     }
 
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
@@ -28,7 +28,7 @@ extension HTTPCache {
 
     func invalidate(_ url: HTTPURL) {
         revokeTickets { $0 == url.text }
-        change(url.text) { entries in
+        withdraw(url.text) { entries in
             for index in entries.indices { entries[index].isInvalidated = true }
         }
     }
@@ -36,7 +36,8 @@ extension HTTPCache {
     // MARK: The storage
 
     func storedEntries(_ key: String) -> [HTTPCacheEntry] {
-        attempt { try configuration.storage.entries(for: key) } ?? []
+        guard !state.withLock({ $0.hides(key) }) else { return [] }
+        return attempt { try configuration.storage.entries(for: key) } ?? []
     }
 
     /// The result of reading the content of an entry.
@@ -62,7 +63,56 @@ extension HTTPCache {
     }
 
     func change(_ key: String, body: [UInt8]? = nil, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
-        _ = attempt { try configuration.storage.update(key, body: body, change) }
+        _ = update(key, body, change)
+    }
+
+    /// Returns whether the storage has taken the change. What it refused to remove or to invalidate before is removed first.
+    private func update(
+        _ key: String,
+        _ body: [UInt8]?,
+        _ change: @Sendable (inout [HTTPCacheEntry]) -> Void
+    ) -> Bool {
+        let (refused, refusedAll) = state.withLock { ($0.refused[key], $0.refused[nil]) }
+        guard refusedAll == nil || empty() else { return false }
+        let done: Void? = attempt {
+            try configuration.storage.update(key, body: body) { entries in
+                if refused != nil { entries = [] }
+                change(&entries)
+            }
+        }
+        guard done != nil else { return false }
+        if let refused {
+            state.withLock { state in
+                if state.refused[key] == refused { state.refused[key] = nil }
+            }
+        }
+        return true
+    }
+
+    /// Removes or invalidates responses. If the storage refuses, they count as missing in this process until it takes a change of the key.
+    private func withdraw(_ key: String, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) {
+        if !update(key, nil, change) { noteRefusal(key) }
+    }
+
+    /// Removes everything; false if the storage refuses. Then everything counts as missing in this process until it is removed.
+    private func empty() -> Bool {
+        let before = state.withLock { $0.refusals }
+        let done: Void? = attempt { try configuration.storage.removeAll() }
+        guard done != nil else {
+            noteRefusal(nil)
+            return false
+        }
+        state.withLock { state in state.refused = state.refused.filter { $0.value > before } }
+        return true
+    }
+
+    private func noteRefusal(_ key: String?) {
+        state.withLock { state in
+            state.refusals += 1
+            // Bounded: beyond this number of keys, all count as refused.
+            let isForAll = key == nil || state.refused.count >= 1_024
+            if isForAll { state.refused = [nil: state.refusals] } else { state.refused[key] = state.refusals }
+        }
     }
 
     private func attempt<Result>(_ body: () throws -> Result) -> Result? {

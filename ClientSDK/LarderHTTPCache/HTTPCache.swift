@@ -34,6 +34,12 @@ public final class HTTPCache: Transport {
         var endedFlights: UInt64 = 0
         var background: [ObjectIdentifier: Flight] = [:]
         var tickets: [ObjectIdentifier: HTTPCacheTicket] = [:]
+        /// The number of the last refusal for each key whose responses the storage refused to remove or to invalidate; nil stands for all
+        /// keys. These responses count as missing.
+        var refused: [String?: UInt64] = [:]
+        var refusals: UInt64 = 0
+
+        func hides(_ key: String) -> Bool { refused[key] != nil || refused[nil] != nil }
     }
 
     /// The parts of a request that must be equal to share an exchange: all but cache directives.

@@ -35,7 +35,7 @@ package struct HTTPCacheDecision: Sendable, Hashable {
     /// Decides.
     ///
     /// - Parameters:
-    ///   - method: `GET` or `HEAD`; other methods are always sent.
+    ///   - method: `GET` or `HEAD`; other methods are not answered from the cache.
     ///   - fields: the request's fields.
     ///   - entries: the stored responses of the request's URL.
     ///   - now: the current time.
@@ -49,9 +49,6 @@ package struct HTTPCacheDecision: Sendable, Hashable {
         policy: HTTPCache.Policy = HTTPCache.Policy(),
         isOffline: Bool = false
     ) -> HTTPCacheDecision {
-        guard method == .get || method == .head else {
-            return HTTPCacheDecision(.forward, nil, "\(method) is not answered from the cache (RFC 9111 §3).")
-        }
         let requestDirectives = CacheControl(request: fields)
         let isForOrigin = fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince)
         if isForOrigin, !isOffline, !requestDirectives.onlyIfCached {

@@ -17,7 +17,7 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
     /// Decides.
     ///
     /// - Parameters:
-    ///   - request: the request that was sent.
+    ///   - request: the `GET` that was sent.
     ///   - response: the complete response.
     ///   - requestedAt: when the request was sent.
     ///   - receivedAt: when the response was received.
@@ -57,11 +57,8 @@ package struct HTTPCacheStorageDecision: Sendable, Hashable {
         return .init(entry, "Stored: fresh for \(lifetime) s by \(terms.source.rawValue) (RFC 9111 §3, §4.2.1).")
     }
 
-    /// Returns why a response with this head is not stored; nil if its head allows it.
+    /// Returns why the response to a `GET` with this head is not stored; nil if its head allows it.
     static func rejection(_ request: TransportRequest, _ status: Status, _ fields: Fields) -> String? {
-        guard request.method == .get else {
-            return "Not stored: \(request.method) is not GET (RFC 9111 §3)."
-        }
         guard request.url.utf8.count <= urlBytesMaximum else {
             return "Not stored: a URL of \(request.url.utf8.count) bytes, and \(urlBytesMaximum) are taken."
         }

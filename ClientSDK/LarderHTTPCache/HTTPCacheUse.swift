@@ -116,6 +116,12 @@ extension HTTPCacheEntry {
         now < receivedAt ? nil : terms.age + (now - receivedAt)
     }
 
+    /// Whether it may be served when it is stale and there is no network, unless a change invalidates it.
+    package func mayBeStale(_ policy: HTTPCache.Policy) -> Bool {
+        let terms = ResponseTerms(self, policy: policy)
+        return policy.servesStaleWithoutReply && !terms.mustRevalidate && !terms.noCache
+    }
+
     /// The period from now in which it may be served to requests without cache directives; nil if each use needs a decision.
     package func freshness(now: WallTime, policy: HTTPCache.Policy) -> Range<WallTime>? {
         let use = HTTPCacheUse(self, CacheControl(request: Fields()), now, policy)

@@ -38,12 +38,6 @@ package struct ResponseTerms: Sendable, Hashable {
     package let staleIfError: Duration?
     /// Whether the response may be stored beyond the exchange, as far as the response decides (§3).
     package let mayStore: Bool
-    /// The entity tag; nil if it is missing or invalid.
-    package let entityTag: EntityTag?
-    /// The `Last-Modified` date; nil if it is missing or invalid.
-    package let lastModified: WallTime?
-    /// The `Date`, or the time of receipt without a valid one (RFC 9110 §6.6.1).
-    package let date: WallTime
 
     /// Reads the terms of a response.
     ///
@@ -63,9 +57,6 @@ package struct ResponseTerms: Sendable, Hashable {
         let status = status == .notModified ? .ok : status
         let generatedAt = date(.date) ?? receivedAt
         let modifiedAt = date(.lastModified)
-        entityTag = fields[.etag].flatMap { EntityTag(parsing: $0) }
-        lastModified = modifiedAt
-        self.date = generatedAt
         noCache = directives.noCache == .all
         isImmutable = directives.isImmutable
         mustRevalidate = directives.mustRevalidate

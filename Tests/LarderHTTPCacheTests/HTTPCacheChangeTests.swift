@@ -38,6 +38,7 @@ struct HTTPCacheChangeTests {
     @Test func `a change whose outcome is not known invalidates, one that never left does not`() async throws {
         for (code, isInvalidated) in [
             (ErrorCode<TransportError>.interrupted, true), (.timedOut, true), (.cancelled, true), (.unreachable, false),
+            (.untrusted, false), (.proxyRejected, false),
         ] {
             let stage = CacheStage(Origin(reply(fresh)))
             _ = try await stage.get()

@@ -643,6 +643,16 @@ struct HTTPCacheConformanceTests {
             then(1, .hit)
         ),
         Row(
+            "a failed change does, because its outcome is unknown",
+            stored([.cacheControl: "max-age=60", .etag: "\"1\""]),
+            then(1, .network, status: 500, method: .post),
+            then(1, .revalidated),
+            then(1, .network, status: 502, method: .put),
+            then(1, .revalidated),
+            then(1, .network, status: 504, method: .delete),
+            then(1, .revalidated)
+        ),
+        Row(
             "OPTIONS does not",
             stored([.cacheControl: "max-age=60"]),
             then(1, .network, method: .options),

@@ -129,10 +129,14 @@ struct HTTPCacheSharingTests {
         for task in tasks { #expect(try await task.value.source == .network) }
     }
 
-    @Test func `what may not be stored is not shared`() async throws {
+    @Test(
+        arguments: [([.cacheControl: "no-store"], false), ([.vary: "*"], false), ([.vary: "Cookie"], true)]
+            as [(Fields, Bool)]
+    )
+    func `what may not be stored is not shared`(terms: Fields, hidesCookies: Bool) async throws {
         let stage = CacheStage(
-            Origin { _, number throws(TransportError) in reply([.cacheControl: "no-store"], "token \(number)") }
-        )
+            Origin { _, number throws(TransportError) in reply(terms, "token \(number)") }
+        ) { $0.policy.hidesCookies = hidesCookies }
         stage.origin.hold()
         let first = Task { try await stage.get().text }
         await stage.origin.waitForRequests(1)
@@ -141,6 +145,36 @@ struct HTTPCacheSharingTests {
         stage.origin.release()
         let tokens = [try await first.value, try await second.value]
         #expect(Set(tokens).count == 2)
+    }
+
+    @Test(arguments: [true, false])
+    func `a request that joined a stricter one gets its stored response instead of the failure`(
+        isTimedOut: Bool
+    ) async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60, stale-if-error=600"])))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(61))
+        stage.origin.answer { _, _ throws(TransportError) in
+            if isTimedOut { throw TransportError(.timedOut, "slow") }
+            return reply(Fields(), "sorry", status: 503)
+        }
+        stage.origin.hold()
+        let strict = Task { try await stage.get([.cacheControl: "no-cache"]) }
+        await stage.origin.waitForRequests(2)
+        let plain = Task { try await stage.get() }
+        await expectWaiting(stage, 2)
+        stage.origin.release()
+        if isTimedOut {
+            await #expect(throws: TransportError.self) { try await strict.value }
+        } else {
+            #expect(try await strict.value.text == "sorry")
+        }
+        let response = try await plain.value
+        #expect(response.text == "content")
+        #expect(
+            response.source == .stale(isTimedOut ? .transportFailed(.timedOut) : .serverFailed(Status(code: 503)))
+        )
+        #expect(stage.origin.count == 2)
     }
 
     @Test func `a failure reaches all joined requests and is not stored`() async throws {

@@ -55,10 +55,11 @@ struct HTTPCacheStorageTests {
         #expect(stage.failures.count == 0)
     }
 
-    /// Fails to read contents while it is told to.
+    /// Fails to read contents, or refuses all changes, while it is told to.
     private final class UnreadableStorage: HTTPCacheStorage {
         private let storage = DiskHTTPCacheStorage(inMemory: 16 << 20)
         let fails = Flag()
+        let refuses = Flag()
 
         func entries(for key: String) throws -> [HTTPCacheEntry] { try storage.entries(for: key) }
 
@@ -68,10 +69,37 @@ struct HTTPCacheStorageTests {
         }
 
         func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
+            if refuses.value { throw TransportError(.interrupted, "The disk is full.") }
             try storage.update(key, body: body, change)
         }
 
-        func removeAll() throws { try storage.removeAll() }
+        func removeAll() throws {
+            if refuses.value { throw TransportError(.interrupted, "The disk is full.") }
+            try storage.removeAll()
+        }
+    }
+
+    enum Withdrawal: CaseIterable { case change, removal, removalOfAll }
+
+    @Test(arguments: Withdrawal.allCases)
+    func `what the storage refuses to invalidate or to remove is not served, and is gone when it works again`(
+        withdrawal: Withdrawal
+    ) async throws {
+        let storage = UnreadableStorage()
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60", .vary: "X-Test"])), storage: storage)
+        let name = FieldName.custom("X-Test")
+        for who in ["a", "b"] { _ = try await stage.get([name: who]) }
+        storage.refuses.set(true)
+        switch withdrawal {
+        case .change: _ = try await stage.get(method: .post)
+        case .removal: await stage.cache.remove(url: CacheStage.url)
+        case .removalOfAll: await stage.cache.removeAll()
+        }
+        #expect(try await stage.get([name: "a"]).source == .network)
+        storage.refuses.set(false)
+        #expect(try await stage.get([name: "a"]).source == .network)
+        #expect(try await stage.get([name: "a"]).source == .hit)
+        #expect(try await stage.get([name: "b"]).source == .network)
     }
 
     @Test func `a response whose content cannot be read for a moment stays`() async throws {
@@ -257,6 +285,5 @@ private struct FailingStorage: HTTPCacheStorage {
     func update(_ key: String, body: [UInt8]?, _ change: @Sendable (inout [HTTPCacheEntry]) -> Void) throws {
         throw Failure()
     }
-    func keys() throws -> [String] { throw Failure() }
     func removeAll() throws { throw Failure() }
 }

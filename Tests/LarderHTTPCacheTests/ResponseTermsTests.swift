@@ -79,9 +79,20 @@ struct ResponseTermsTests {
     }
 
     @Test func `validators that are invalid do not count`() {
-        let valid = terms([.etag: "W/\"1\"", .lastModified: Self.at(-5)])
+        func entry(_ fields: Fields) -> HTTPCacheEntry {
+            HTTPCacheEntry(
+                bodyID: "",
+                bodyCount: 0,
+                status: .ok,
+                fields: fields,
+                selectors: [],
+                requestedAt: Self.now,
+                receivedAt: Self.now
+            )
+        }
+        let valid = entry([.etag: "W/\"1\"", .lastModified: Self.at(-5)])
         #expect(valid.entityTag?.description == "W/\"1\"" && valid.lastModified == Self.now - .seconds(5))
-        let invalid = terms([.etag: "1", .lastModified: "yesterday", .date: "today"])
+        let invalid = entry([.etag: "1", .lastModified: "yesterday", .date: "today"])
         #expect(invalid.entityTag == nil && invalid.lastModified == nil && invalid.date == Self.now)
     }
 }

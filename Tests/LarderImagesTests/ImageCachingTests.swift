@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderTime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -155,15 +156,56 @@ struct ImageCachingTests {
         }
     }
 
-    @Test func `a picture answered with 404 or 410 is not shown any more and is removed from disk`() async throws {
+    @Test(arguments: [("max-age=60", true), ("max-age=60, must-revalidate", false)])
+    func `without a request a stale picture is shown from memory if it would be shown from disk`(
+        control: String,
+        isShown: Bool
+    ) async throws {
+        let setting = try setting([.cacheControl: control])
+        defer { setting.remove() }
+        let first = try await setting.pipeline.image(for: ImageRequest(url: url))
+        setting.clock.advance(by: .seconds(61))
+        for pipeline in [setting.pipeline, setting.restarted()] {
+            let shown = try? await pipeline.image(for: ImageRequest(url: url, cache: .onlyCached))
+            #expect(shown == (isShown ? first : nil))
+        }
+    }
+
+    /// Requests for one picture in two sizes, and the same that send nothing.
+    private var sizes: (sending: [ImageRequest], stored: [ImageRequest]) {
+        let targets = [nil, ImageTarget(width: 12, height: 8)]
+        return (
+            targets.map { ImageRequest(url: url, target: $0) },
+            targets.map { ImageRequest(url: url, target: $0, cache: .onlyCached) }
+        )
+    }
+
+    @Test(arguments: [404, 410])
+    func `a picture answered with 404 or 410 is not shown any more and is removed from memory and disk`(
+        status: Int
+    ) async throws {
         let setting = try setting([.cacheControl: "max-age=60"])
         defer { setting.remove() }
-        let request = ImageRequest(url: url)
-        _ = try await setting.pipeline.image(for: request)
+        let (sending, stored) = sizes
+        for request in sending { _ = try await setting.pipeline.image(for: request) }
         setting.clock.advance(by: .seconds(61))
-        setting.server[url]?.statuses = [404]
-        await #expect(throws: ImageError.self) { try await setting.pipeline.image(for: request) }
-        #expect(try setting.storedCount(request) == 0)
+        setting.server[url]?.statuses = [status]
+        await #expect(throws: ImageError.self) { try await setting.pipeline.image(for: sending[0]) }
+        #expect(try setting.storedCount(sending[0]) == 0)
+        for request in stored {
+            await #expect(throws: ImageError.self) { try await setting.pipeline.image(for: request) }
+        }
+    }
+
+    @Test func `a no-store response removes the pixels of the response before it`() async throws {
+        let setting = try setting([.cacheControl: "max-age=60"])
+        defer { setting.remove() }
+        let (sending, stored) = sizes
+        for request in sending { _ = try await setting.pipeline.image(for: request) }
+        setting.clock.advance(by: .seconds(61))
+        setting.server[url] = .init(bytes: changed, tag: "\"v2\"", fields: [.cacheControl: "no-store"])
+        _ = try await setting.pipeline.image(for: sending[0])
+        for request in stored { #expect(setting.pipeline.cachedImage(for: request) == nil) }
     }
 
     @Test(arguments: [401, 403, 404, 429, 500, 503])
@@ -189,11 +231,13 @@ struct ImageCachingTests {
         #expect(try await setting.pipeline.image(for: request) == picture)
     }
 
-    @Test func `stale-while-revalidate shows the stored picture at once and validates it in the background`()
+    @Test
+    func `stale-while-revalidate shows the stored picture at once and validates it, also while prefetching is paused`()
         async throws
     {
         let setting = try setting([.cacheControl: "max-age=60, stale-while-revalidate=600"])
         defer { setting.remove() }
+        setting.pipeline.pausePrefetch()
         let request = ImageRequest(url: url)
         let first = try await setting.pipeline.image(for: request)
         setting.clock.advance(by: .seconds(100))
@@ -201,6 +245,7 @@ struct ImageCachingTests {
         setting.server[url]?.gate = gate
         // The server does not answer yet.
         #expect(try await setting.pipeline.image(for: request) == first)
+        try #require(setting.pipeline.state.withLock { $0.runningLoads } == 1)
         gate.open()
         await setting.log.wait { $0.contains { if case .revalidated = $0 { true } else { false } } }
         #expect(conditions(setting) == [nil, "\"v1\""])

@@ -197,6 +197,33 @@ struct ImageFailureTests {
         #expect(try await setting.pipeline.image(for: request).width == 24)
     }
 
+    @Test func `a reload that fails does not keep other requests from the file on disk`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        let small = ImageRequest(url: url, target: ImageTarget(width: 12, height: 8))
+        _ = try await setting.pipeline.image(for: small)
+        setting.server.isOffline = true
+        let reload = ImageRequest(url: url, cache: [.skipMemoryRead, .skipDiskRead])
+        #expect(await failure { try await setting.pipeline.image(for: reload) }?.code == .offline)
+        let count = setting.server.requests.count
+        #expect(try await setting.pipeline.image(for: ImageRequest(url: url)) == whole())
+        #expect(setting.server.requests.count == count)
+    }
+
+    @Test func `a failure is not remembered against a request that sends nothing`() async throws {
+        let setting = try ImageSetting { $0.retry = .never }
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        let request = ImageRequest(url: url, cache: .skipMemoryRead)
+        _ = try await setting.pipeline.image(for: request)
+        setting.clock.advance(by: .seconds(61))
+        setting.server[url]?.statuses = [429]
+        #expect(await failure { try await setting.pipeline.image(for: request) }?.status == 429)
+        let stored = ImageRequest(url: url, cache: [.skipMemoryRead, .onlyCached])
+        #expect(try await setting.pipeline.image(for: stored) == whole())
+    }
+
     @Test func `some statuses are retried and others are not`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

@@ -58,6 +58,23 @@ struct ImageMemoryTests {
         #expect(try await !isThere(after: 60))
     }
 
+    @Test func `a picture that was loaded earlier does not take the place of a newer one`() async throws {
+        let (idle, more) = AsyncStream.makeStream(of: (@Sendable () -> Void).self)
+        let setting = try setting(1) { $0.submitWhenIdle = { _, start in more.yield(start) } }
+        defer { setting.remove() }
+        let old = setting.pipeline.task(for: ImageRequest(url: url(0)))
+        var iterator = idle.makeAsyncIterator()
+        let decodeOld = await iterator.next()
+        setting.clock.advance(by: .seconds(1))
+        setting.server[url(0)]?.bytes = picture(9)
+        setting.server[url(0)]?.tag = "\"v2\""
+        let reload = ImageRequest(url: url(0), priority: .high, cache: [.skipMemoryRead, .skipDiskRead])
+        let new = try await setting.pipeline.image(for: reload)
+        decodeOld?()
+        #expect(try await old.image != new)
+        #expect(setting.pipeline.cachedImage(for: ImageRequest(url: url(0))) == new)
+    }
+
     @Test func `the score is effort per byte`() {
         func score(_ pixels: Int, _ effort: Int) -> Double {
             let image = DecodedImage(width: pixels, height: 1, pixels: [UInt8](repeating: 0, count: pixels * 4))

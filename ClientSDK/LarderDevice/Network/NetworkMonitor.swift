@@ -57,8 +57,7 @@ public final class NetworkMonitor: Sendable {
 
         /// When time alone may change something. While offline, only a request can find out.
         var nextChange: MonotonicTime? {
-            let quality = estimator.level == .offline ? nil : estimator.nextChange
-            return [resume.due, quality].compactMap(\.self).min()
+            [resume.due, estimator.nextChange].compactMap(\.self).min()
         }
     }
 

@@ -128,15 +128,14 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         return true
     }
 
-    /// When `look` may decide differently without a sample, or a probe is allowed; nil if never.
+    /// When `look` may decide differently without a sample; nil if never.
     var nextChange: MonotonicTime? {
         switch decided {
-        case .offline: return nextProbe
         case .constrained:
             if let goodSince { return goodSince + thresholds.recoveryTime }
             // Averages must decay first, or improve with new samples.
             return updated.map { $0 + thresholds.halfLife }
-        case .good: return nil
+        case .good, .offline: return nil
         }
     }
 

@@ -34,8 +34,8 @@ struct ImageJob {
     var phase: Phase
     var priority: ImageRequest.Priority
     var waiters: [Int: (waiter: ImageWaiter, priority: ImageRequest.Priority)] = [:]
-    /// The freshness of the redirects that were followed.
-    var hops: [Range<WallTime>?] = []
+    /// The redirects that were followed.
+    var hops: [ImageRedirect] = []
     /// Whether its bytes were damaged and are fetched again.
     var isRepeated = false
     /// The running preview.
@@ -117,13 +117,14 @@ struct ImagePipelineState {
         return first?.key
     }
 
-    /// The failure with which a request ends at once; nil if it is not remembered any more.
+    /// The failure with which a request ends at once; nil if it is not remembered any more, or says nothing about the request, because that
+    /// reads no disk or sends nothing.
     mutating func remembered(
         _ key: ImageSourceKey,
         _ options: ImageRequest.CacheOptions,
         now: MonotonicTime
     ) -> RememberedFailure? {
-        guard !options.contains(.skipDiskRead), var failure = failures[key] else { return nil }
+        guard options.isDisjoint(with: [.skipDiskRead, .onlyCached]), var failure = failures[key] else { return nil }
         guard now < failure.until else {
             failures[key] = nil
             return nil

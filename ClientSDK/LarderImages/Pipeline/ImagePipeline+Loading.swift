@@ -15,6 +15,8 @@ struct LoadedImage: Sendable {
     let contentID: String?
     /// The period in which its pixels are fresh; nil if each use needs a decision.
     var freshness: Range<WallTime>?
+    /// Whether its pixels may be shown when they are stale and no request may be sent.
+    var mayBeStale: Bool
     /// The time to load it again: that of the download if it is not on disk.
     let effort: Duration
     /// Whether to validate it in the background (RFC 5861 §3).
@@ -123,8 +125,15 @@ extension ImagePipeline {
         let freshness = response.entry.flatMap {
             isSimple ? $0.freshness(now: configuration.clock.now, policy: cache.configuration.policy) : nil
         }
+        let mayBeStale = response.entry?.mayBeStale(cache.configuration.policy) ?? false
         if let target = key.source.redirected(response.status, response.fields) {
-            return .redirect(ImageRedirect(target: target, freshness: freshness, wantsValidation: isRevalidating))
+            let redirect = ImageRedirect(
+                target: target,
+                freshness: freshness,
+                mayBeStale: mayBeStale,
+                wantsValidation: isRevalidating
+            )
+            return .redirect(redirect)
         }
         guard response.source != .cacheOnlyMiss else { throw .notCached(url, response.explanation) }
         guard response.status == .ok else {
@@ -156,6 +165,7 @@ extension ImagePipeline {
             origin: isNew ? .network : .disk,
             contentID: response.entry?.bodyID,
             freshness: freshness,
+            mayBeStale: mayBeStale,
             effort: isNew && !isStored ? duration : .zero,
             wantsValidation: isRevalidating
         )

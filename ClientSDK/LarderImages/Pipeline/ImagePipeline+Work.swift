@@ -54,6 +54,9 @@ extension ImagePipeline {
                 if redirect.wantsValidation { validate(key, &state) }
                 for dependent in load.dependents { follow(redirect, dependent, from: key, &state, &effects) }
             case .failure(let error):
+                // Also for the URLs that redirected to it.
+                let sources = Set(load.dependents.map(\.result.source) + [key.source])
+                if [404, 410].contains(error.status) { removePixels(of: sources) }
                 let now = configuration.uptime.uptime
                 var remembered: MonotonicTime?
                 // The result of a background validation is not reported.
@@ -62,9 +65,9 @@ extension ImagePipeline {
                     // `Retry-After` is respected up to a limit.
                     let asked = min(error.retryAfter ?? .zero, Self.negativeMaximum)
                     let until = now + max(configuration.negativeLifetime, asked)
-                    // Also for the URLs that redirected to it.
-                    for source in Set(load.dependents.map(\.result.source) + [key.source]) {
-                        state.remember(error, for: source, until: until)
+                    // A request that does not read the disk says nothing about the file there, unless that was damaged and removed.
+                    if !key.options.contains(.skipDiskRead) || key.options.contains(.mustReload) {
+                        for source in sources { state.remember(error, for: source, until: until) }
                     }
                     remembered = until
                 }
@@ -74,20 +77,15 @@ extension ImagePipeline {
         }
     }
 
-    /// Whether only prefetching waits for a load. A background validation is part of the request that it follows.
-    func isPrefetch(_ key: ImageLoadKey) -> Bool {
-        state.withLock { state in
-            guard let load = state.loads[key], !load.dependents.isEmpty else { return false }
-            return load.priority == .prefetch
-        }
-    }
+    /// Whether only prefetching waits for a load.
+    func isPrefetch(_ key: ImageLoadKey) -> Bool { state.withLock { $0.loads[key]?.priority == .prefetch } }
 
-    /// Validates a stale picture that was shown meanwhile, at the lowest priority.
+    /// Validates a stale picture that was shown meanwhile, at a low priority. It is no prefetching, which may be paused.
     private func validate(_ key: ImageLoadKey, _ state: inout ImagePipelineState) {
         let options = key.options.union(.mustValidate)
         let asking = ImageLoadKey(source: key.source, options: options, epoch: key.epoch)
         guard state.loads[asking] == nil else { return }
-        state.loads[asking] = ImageLoadJob(serial: state.serial(), priority: .prefetch, dependents: [])
+        state.loads[asking] = ImageLoadJob(serial: state.serial(), priority: .low, dependents: [])
     }
 
     func enqueue(
@@ -98,10 +96,10 @@ extension ImagePipeline {
     ) {
         guard let job = state.jobs[key] else { return }
         var loaded = loaded
-        // Pixels are fresh while the picture and all redirects to it are.
-        loaded.freshness = job.hops.reduce(loaded.freshness) { period, hop in
-            guard let period, let hop else { return nil }
-            return period.clamped(to: hop)
+        // Pixels are fresh while the picture and all redirects to it are, and may be stale only if all of them may.
+        for hop in job.hops {
+            loaded.freshness = loaded.freshness.flatMap { period in hop.freshness.map { period.clamped(to: $0) } }
+            loaded.mayBeStale = loaded.mayBeStale && hop.mayBeStale
         }
         if job.loadedAt == nil { state.jobs[key]?.loadedAt = configuration.uptime.uptime }
         if configuration.submitWhenIdle != nil, job.priority < .high {
@@ -154,6 +152,7 @@ extension ImagePipeline {
         var kept: MemoryPicture?
         if case .success(let picture) = result, loaded.contentID != nil, !key.options.contains(.skipMemoryWrite) {
             kept = configuration.memory.isCompressed ? picture.compressed() : picture
+            kept?.mayBeStale = loaded.mayBeStale
             kept?.maySpill = !key.options.contains(.skipDiskWrite)
         }
         change { [kept, isDamaged] state, effects in
@@ -176,7 +175,13 @@ extension ImagePipeline {
             switch result {
             case .success(let picture):
                 state.jobs[key] = nil
-                if key.epoch == state.epoch, let kept {
+                if loaded.contentID == nil { removePixels(of: [key.result.source, loaded.source]) }
+                // A job with other options may have loaded a newer file meanwhile.
+                let known = memory.peek(key.result)?.loadedAt
+                if key.epoch == state.epoch, var kept, let loadedAt = job.loadedAt,
+                    known.map({ $0 <= loadedAt }) ?? true
+                {
+                    kept.loadedAt = loadedAt
                     memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.score)
                 }
                 for entry in job.waiters.values {
@@ -204,6 +209,11 @@ extension ImagePipeline {
             await onDisk { spill.write { self.isCurrent(key.epoch) } }
             change { state in state.runningDecodes -= 1 }
         }
+    }
+
+    /// Removes pixels of all sizes from memory, because the server has taken their files back.
+    private func removePixels(of sources: Set<ImageSourceKey>) {
+        for key in memory.keys where sources.contains(key.source) { memory.remove(key) }
     }
 
     /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.

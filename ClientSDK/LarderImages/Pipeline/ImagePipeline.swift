@@ -139,13 +139,14 @@ public final class ImagePipeline: Sendable {
     // MARK: Requests
 
     /// The picture, if its pixels are in memory and may be shown without a request to the server: while its response is fresh (RFC
-    /// 9111 §4.2), or longer with `.onlyCached`. Costs one look-up.
+    /// 9111 §4.2), and with `.onlyCached` also while it is stale, unless the response or the policy forbids that without a network (§4.2.4).
+    /// Costs one look-up.
     public func cachedImage(for request: ImageRequest) -> DecodedImage? { cachedPicture(for: request)?.image }
 
     func cachedPicture(for request: ImageRequest) -> MemoryPicture? {
         guard !request.cache.contains(.skipMemoryRead),
             let picture = memory[ImageResultKey(request, target: request.target)], let freshness = picture.freshness,
-            freshness.contains(configuration.clock.now) || request.cache.contains(.onlyCached)
+            freshness.contains(configuration.clock.now) || picture.mayBeStale && request.cache.contains(.onlyCached)
         else { return nil }
         return picture
     }

@@ -13,6 +13,8 @@ struct ImageRedirect: Sendable {
     let target: ImageSourceKey
     /// The period in which it may be followed without a request; nil if each use needs a decision.
     let freshness: Range<WallTime>?
+    /// Whether it may be followed when it is stale and no request may be sent.
+    let mayBeStale: Bool
     /// Whether to validate it in the background (RFC 5861 §3).
     let wantsValidation: Bool
 }
@@ -47,7 +49,7 @@ extension ImagePipeline {
             if job.priority >= .high { effects.append(.refreshLists(at: failure.until)) }
             return end(key, with: failure.error, &state, &effects)
         }
-        state.jobs[key]?.hops.append(redirect.freshness)
+        state.jobs[key]?.hops.append(redirect)
         state.jobs[key]?.phase = .loading(next)
         if attach(key, to: next, &state) { effects.append(.tell(.mergedDownload(url: next.source.url))) }
     }

@@ -15,8 +15,12 @@ struct MemoryPicture: Sendable {
     let freshness: Range<WallTime>?
     /// The time to get the pixels again: that of decoding, and of the download if the file is not on disk.
     let effort: Duration
+    /// Whether the picture may be shown when it is stale and no request may be sent.
+    var mayBeStale = false
     /// Whether the pixels may be written to disk.
     var maySpill = true
+    /// When the file was loaded; nil before it is known.
+    var loadedAt: MonotonicTime?
 
     init(image: DecodedImage, contentID: String, freshness: Range<WallTime>?, effort: Duration) {
         pixels = .plain(image)
