@@ -198,6 +198,35 @@ struct FreshnessTests {
         #expect(source.requests.count == 4)
     }
 
+    @Test func `bounded staleness of an item that the server does not know costs one request in each interval`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        for _ in 0..<100 { source.prepare(.gone) }
+        let rule = Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(30)))
+        let note = Resource<Note>.entity("1", freshness: .rule(rule)) { try await source.fetch($0) }
+        // The outbox is not resumed: the operation waits.
+        let create = WriteBehind<String, Void>(
+            "create",
+            scope: { $0 },
+            changes: { id, changes in changes.create(Note(id: id, text: "new")) },
+            send: { attempts in attempts.map { _ in .accepted(()) } }
+        )
+        cache.outbox.register(create)
+        try cache.enqueue("1", create)
+        let seen = SequenceRecorder(cache.snapshots(note))
+        await rest()
+        for _ in 0..<10 {
+            scene.clock.advance(by: .milliseconds(1))
+            await rest()
+        }
+        #expect(seen.elements.last?.value?.text == "new" && source.requests.count == 1)
+        scene.clock.advance(by: .seconds(27))
+        await rest()
+        #expect(source.requests.count == 2)
+    }
+
     @Test func `a failed refresh is retried with growing delays`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
