@@ -8,12 +8,17 @@ extension Timeline {
         get throws { try core.query(key)?.stored.query.runs() ?? RunList() }
     }
 
-    /// Changes the stored list.
+    /// Changes the stored list, if there is one.
     ///
     /// - Parameter mayStore: whether it may be written to the disk.
     private func store(mayStore: Bool = true, _ change: @escaping @Sendable (inout RunList) -> Void) throws {
         var update = CacheUpdate(answering: node.storedKey, mayStore: mayStore)
-        update.steps.append(.changeList(key, ListChange(.part) { query, _ in try query.editRuns(change) }))
+        let edit = ListChange(.part) { query, _ in
+            // A list that was removed meanwhile is not created again.
+            if query.members.isEmpty && query.details.isEmpty { return }
+            try query.editRuns(change)
+        }
+        update.steps.append(.changeList(key, edit))
         try core.commit(update, isTolerant: true)
     }
 

@@ -99,6 +99,26 @@ struct LateAnswerTests {
         #expect(try await cache.line(feed) == "3 2 1 .")
     }
 
+    @Test(arguments: [false, true])
+    func `"not modified" and "gone" for an older page do not restore a removed timeline`(_ isGone: Bool) async throws {
+        let cache = try scene.cache()
+        let source = PageSource()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed, .cacheOnly)
+        source.prepare([6, 5, 4], next: "after 4")
+        source.prepare([3, 2, 1], validator: "v")
+        try await timeline.refresh()
+        try await timeline.loadOlder()
+        let refresh = Task { try? await timeline.refresh(around: ["2"], isUserInitiated: true) }
+        await source.script.waitForRequests(3)
+        #expect(source.requests.last?.validator == "v")
+        try await cache.update { $0.remove(feed.key) }
+        source.script.answer(2, isGone ? .gone : .notModified())
+        _ = await refresh.value
+        #expect(try await cache.line(feed) == "–")
+        #expect(try await scene.cache().line(feed) == "–")
+    }
+
     // MARK: Not modified
 
     @Test func `the time limit of a request covers the second attempt for an evicted value`() async throws {
