@@ -29,6 +29,13 @@ struct ListChange: Sendable {
         var stored: Set<EntityKey>
         /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
         var isInvalid: Bool
+
+        /// The keys that edits since the request have taken out of a timeline: its page does not bring them back. If such an edit is forgotten,
+        /// the timeline becomes stale.
+        func removed(from query: inout DiskQuery) -> Set<EntityKey> {
+            if query.edits.forgotten > stamp { query.invalid = max(query.invalid, query.edits.forgotten) }
+            return query.edits.removals(since: stamp).subtracting(query.ids)
+        }
     }
 
     let origin: Origin

@@ -221,12 +221,13 @@ extension Timeline {
                 times = .none
                 times.asked = stamp
             }
+            let removed = context.removed(from: &query)
             let incoming = IncomingPage(
-                keys: keys.filter { context.stored.contains($0) },
+                keys: keys.filter { context.stored.contains($0) && !removed.contains($0) },
                 cursor: page.nextCursor,
                 limit: request.limit,
                 times: times,
-                validator: fetched.validator,
+                validator: removed.isDisjoint(with: keys) ? fetched.validator : nil,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )
