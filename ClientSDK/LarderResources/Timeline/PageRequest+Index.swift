@@ -52,7 +52,7 @@ extension PageRequest {
     ///
     /// It costs an index, and a request for each `batchMaximum` items to fetch. An item that the source does not return is left out of
     /// the page, which is then fetched whole the next time. An item may be newer than the index says; an older one is
-    /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The freshness is the shortest of all replies.
+    /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The lifetime is the shortest that a reply has stated.
     ///
     /// The whole page is requested if less than half of it is stored, if the list has fewer than ten items, and if the page was confirmed
     /// within `age`, because its own validator then saves more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
