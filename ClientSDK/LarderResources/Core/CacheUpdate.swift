@@ -19,6 +19,7 @@ public struct CacheUpdate: Sendable {
         case insertNewest(QueryKey, [NewestItem])
         case removeQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
+        case noteVersion(EntityKey, Int64)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
         /// Moved from the disk to memory.

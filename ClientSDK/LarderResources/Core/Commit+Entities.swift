@@ -170,6 +170,18 @@ extension Commit {
         if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { noteInvalid(key) }
     }
 
+    /// Notes that a version exists. An older row is invalidated, which other processes and later ones see.
+    mutating func noteVersion(_ key: EntityKey, _ version: Int64, _ rows: Rows) throws {
+        // A mark stands for the noted versions that were forgotten.
+        if core.invalidations.note(key, version: version, at: stamp) { hasNewMarks = true }
+        let place = place(of: .entity(key), try rows.place(of: .entity(key))?.place)
+        if let place, !place.isRemoval, place.version.map({ $0 < version }) ?? true {
+            return try invalidate(.entity(key), rows)
+        }
+        // Its nodes look it up again.
+        if entities[key] == nil { entities[key] = current(key).map { Change.set($0) } ?? Change.elsewhere }
+    }
+
     /// Notes that a key is invalidated although nothing is stored under it: what a request in flight returns is stale.
     mutating func noteInvalid(_ key: StoredKey) { notedPlaces.append((key, .init(asked: .never, invalid: stamp))) }
 }

@@ -84,6 +84,7 @@ struct Commit {
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
+        case .noteVersion(let key, let version): try noteVersion(key, version, rows)
         case .token(let token, let feed): try rows.disk?.setToken(token, for: feed)
         case .metadata(let value, let key): try rows.disk?.setMetadata(value, for: key)
         case .keepOffDisk(let key, let isFinal):

@@ -287,6 +287,31 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note).freshness == .fresh)
     }
 
+    @Test func `a known newer version makes the stored value stale in other processes and after a restart`()
+        async throws
+    {
+        let caches = (try scene.cache(), try scene.cache())
+        let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { _ in
+            .value(Note(id: "1", text: "a", revision: 6))
+        }
+        for cache in [caches.0, caches.1] { _ = try await cache.value(note) }
+        caches.0.noteVersion(7, of: Note.self, "1")
+        scene.clock.advance(by: .seconds(1))
+        for cache in [caches.0, caches.1, try scene.cache()] {
+            #expect(cache.stored(note)?.freshness.isFresh == false)
+        }
+    }
+
+    @Test func `a change of a value without a version does not end its staleness by a noted version`() async throws {
+        let cache = try scene.cache()
+        let note = Resource<Note>.entity("1", freshness: .reference) { _ in .value(Note(id: "1", text: "a")) }
+        _ = try await cache.value(note)
+        cache.noteVersion(5, of: Note.self, "1")
+        try await cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "b" && !shown.freshness.isFresh)
+    }
+
     @Test func `a list with an item of which a newer version is known is stale until that is stored`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()
