@@ -351,8 +351,14 @@ public final class LarderCache: Sendable {
     /// Notes that a change feed has no more changes now: by `Freshness.Criterion.feed` it covers values that were fetched since
     /// `since`. Nil: the feed is no longer followed.
     public func noteCaughtUp(_ feed: String, followedSince since: WallTime?) {
-        let now = core.now()
-        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: now.uptime, epoch: now.epoch) }
+        noteCaughtUp(feed, followedSince: since, at: core.now())
+    }
+
+    /// As `noteCaughtUp`, when a reply has said so.
+    ///
+    /// - Parameter moment: when its request began.
+    func noteCaughtUp(_ feed: String, followedSince since: WallTime?, at moment: Moment) {
+        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: moment.uptime, epoch: moment.epoch) }
         core.invalidations.setFeed(feed, coverage)
         core.showAll()
     }

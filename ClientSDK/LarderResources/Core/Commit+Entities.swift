@@ -109,6 +109,7 @@ extension Commit {
         if known == nil { known = try stored(key, modifier.decode, rows) }
         guard var stored = known else { return }
         let draft = try modifier.change(stored.value)
+        if try keeps(key, stored.place, over: draft.version == stored.version ? nil : draft.version, rows) { return }
         stored.value = draft.value
         stored.version = draft.version ?? stored.version
         // The value no longer matches the validator.
@@ -133,6 +134,8 @@ extension Commit {
         if let place = place(of: .entity(key), row?.place) {
             if let version, let known = place.version {
                 if known > version { return }
+            } else if try keeps(key, place, over: version, rows) {
+                return
             } else if isOvertaken(by: place, version: nil) {
                 // A late answer says nothing about what a later request or an event has brought.
                 return
