@@ -54,8 +54,9 @@ struct ListChange: Sendable {
 
     /// Replaces a list by a reply, with the edits since its request began.
     init(replacingBy answer: DiskQuery, _ stated: StatedFreshness?) {
-        self.init(.reply(stated)) { query, context in
-            let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp)
+        self.init(.reply(stated), of: answer.ids) { query, context in
+            let known = answer.ids.filter { context.stored.contains($0) }
+            let keys = query.edits.applied(to: known, askedAt: context.stamp)
             query.invalid = max(query.invalid, query.edits.forgotten)
             // The validator stands for the keys of the reply.
             query.entityTag = keys == answer.ids ? answer.entityTag : nil

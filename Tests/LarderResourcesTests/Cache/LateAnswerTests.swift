@@ -63,6 +63,18 @@ struct LateAnswerTests {
         #expect(try scene.cache().stored(list)?.value?.items.map(\.text) == ["event"])
     }
 
+    @Test func `a list does not get an entity that was deleted since its request began`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = list(source)
+        let reading = Task { try await cache.snapshot(list) }
+        await source.waitForRequests(1)
+        try await cache.update { $0.remove(Note.self, "2") }
+        source.answer(0, .value(EntityList([Note(1), Note(2)]), validator: "v"))
+        let shown = try await reading.value
+        #expect(shown.value?.items.map(\.id) == ["1"] && shown.freshness == .fresh)
+    }
+
     // MARK: Removed lists
 
     @Test(arguments: [false, true])
