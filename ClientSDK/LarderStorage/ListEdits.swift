@@ -55,6 +55,11 @@ package struct ListEdits: Sendable, Hashable {
         forgotten = max(forgotten, edits.removeFirst().stamp)
     }
 
+    /// The keys that edits since a request have removed.
+    package func removals(since stamp: Stamp) -> Set<EntityKey> {
+        Set(edits.lazy.filter { $0.kind == .removal && $0.stamp > stamp }.map(\.key))
+    }
+
     /// The keys of a reply with the edits since its request began. Earlier edits are contained in it and are dropped.
     package mutating func applied(to keys: [EntityKey], askedAt stamp: Stamp) -> [EntityKey] {
         edits.removeAll { $0.stamp <= stamp }

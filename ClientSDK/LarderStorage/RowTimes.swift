@@ -2,7 +2,7 @@ package import LarderTime
 
 /// When an entity or a list was received, was confirmed, and becomes stale.
 package struct RowTimes: Sendable, Hashable {
-    /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags`.
+    /// What the source has said about the freshness of a value. The raw values are stored as bits of `items.flags` (`DiskFlags.terms`).
     package struct Terms: OptionSet, Sendable, Hashable {
         package let rawValue: Int64
 
@@ -12,6 +12,8 @@ package struct RowTimes: Sendable, Hashable {
         package static let lifetimeStated = Terms(rawValue: 8)
         /// An expired value must not be used in place of a failed validation (RFC 9111 §5.2.2.2, §5.2.2.4).
         package static let mustRevalidate = Terms(rawValue: 16)
+        /// The source has stated no lifetime of a part of the content. Not in `items.flags`: only a page of a timeline has it, in its note.
+        package static let hasUnstatedPart = Terms(rawValue: 32)
     }
 
     /// When the content was received.

@@ -10,11 +10,10 @@ extension HTTPSource.Paging {
         let itemsPath: String
         let ids: String
         let batchMaximum: Int
-        let age: Duration
     }
 
     /// The same pages, for an API that also has them as identifiers with versions, and items by identifiers: a stored page that was not
-    /// confirmed for `age` is refreshed by its index, and only items that are missing, older or invalidated are fetched.
+    /// confirmed for two hours is refreshed by its index, and only items that are missing, older or invalidated are fetched.
     ///
     /// Only for pages by cursor. Without it every page is fetched as a whole.
     ///
@@ -26,7 +25,6 @@ extension HTTPSource.Paging {
     ///   - itemsPath: the path that answers with items by identifiers, as the content of a page and without those that do not exist.
     ///   - ids: the name of the query parameter that takes the identifiers, separated by commas.
     ///   - batchMaximum: the maximum number of identifiers of a request.
-    ///   - age: how long ago a page must have been confirmed.
     public func indexed<IndexContent: Decodable & Sendable>(
         _ parameters: [(String, String?)] = [("fields", "id,version")],
         entries: @escaping @Sendable (IndexContent) -> [(id: String, version: Int64)],
@@ -34,8 +32,7 @@ extension HTTPSource.Paging {
         previous: @escaping @Sendable (IndexContent) -> String? = { _ in nil },
         itemsAt itemsPath: String,
         ids: String = "ids",
-        batchMaximum: Int = 100,
-        unconfirmedFor age: Duration = .seconds(7_200)
+        batchMaximum: Int = 100
     ) -> Self {
         var paging = self
         paging.indexed = Indexed(
@@ -53,8 +50,7 @@ extension HTTPSource.Paging {
             parameters: parameters,
             itemsPath: itemsPath,
             ids: ids,
-            batchMaximum: batchMaximum,
-            age: age
+            batchMaximum: batchMaximum
         )
         return paging
     }

@@ -120,7 +120,6 @@ extension HTTPSource {
         }
         var page = try await request.page(
             of: Item.self,
-            unconfirmedFor: indexed.age,
             batchMaximum: indexed.batchMaximum,
             index: { (request: PageRequest) async throws(LarderError) -> Fetched<PageRequest.Index> in
                 let limit = paging.limit.map { [($0, "\(request.limit)" as String?)] } ?? []

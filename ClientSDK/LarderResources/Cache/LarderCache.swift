@@ -9,7 +9,7 @@ import Synchronization
 /// Several processes may open one directory. A process reads what another one has stored after at most
 /// 100 ms, and at once when it changes the same value or sends from the outbox; its observers
 /// are shown the change at its next read. Between processes the higher version of a value stays, and without versions the one that was
-/// stored last. Values that are only in memory belong to one process.
+/// asked for last. Values that are only in memory belong to one process.
 ///
 /// Safe from any task and thread. Releasing the cache closes it.
 ///
@@ -335,20 +335,30 @@ public final class LarderCache: Sendable {
         }
     }
 
-    /// Notes that a version of an entity exists: an older stored value is stale. The cache remembers at least the last 8,192 versions; if older
-    /// ones are forgotten, all values that were confirmed before are stale.
+    /// Notes that a version of an entity exists: an older stored value is stale, also after a restart and in other processes.
+    ///
+    /// It is stored on the calling thread, which waits for a change in progress. An older version that a later reply brings is stale too, in
+    /// this process: it remembers at least the last 8,192 versions. If older ones are forgotten, all values that were confirmed before are
+    /// stale.
     public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) {
-        if core.invalidations.note(E.key(id), version: version, at: core.stamps.next()) {
-            return core.freshnessChanged()
+        var update = CacheUpdate()
+        update.steps = [.noteVersion(E.key(id), version)]
+        do throws(LarderError) { try core.commit(update, isTolerant: true) } catch {
+            core.configuration.onEvent(.storageFailed(error))
         }
-        for node in core.dependencies.nodes(madeOf: [.entity(E.key(id))]) { node.contentChanged() }
     }
 
     /// Notes that a change feed has no more changes now: by `Freshness.Criterion.feed` it covers values that were fetched since
     /// `since`. Nil: the feed is no longer followed.
     public func noteCaughtUp(_ feed: String, followedSince since: WallTime?) {
-        let now = core.now()
-        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: now.uptime, epoch: now.epoch) }
+        noteCaughtUp(feed, followedSince: since, at: core.now())
+    }
+
+    /// As `noteCaughtUp`, when a reply has said so.
+    ///
+    /// - Parameter moment: when its request began.
+    func noteCaughtUp(_ feed: String, followedSince since: WallTime?, at moment: Moment) {
+        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: moment.uptime, epoch: moment.epoch) }
         core.invalidations.setFeed(feed, coverage)
         core.showAll()
     }

@@ -35,7 +35,7 @@ extension CacheCore {
         commits.requireOutside("A change to the cache")
         outboxCommits.requireOutside("A change to the cache")
         let moment = moment ?? now()
-        let start = Commit(core: self, stamp: stamp ?? stamps.next(), moment: moment)
+        let start = Commit(core: self, stamp: stamp ?? update.page?.arrived ?? stamps.next(), moment: moment)
         do {
             if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.
@@ -78,7 +78,7 @@ extension CacheCore {
         isTolerant: Bool
     ) throws -> Commit {
         var start = start
-        start.isMemoryOnly = update.isMemoryOnly
+        (start.isMemoryOnly, start.page) = (update.isMemoryOnly, update.page)
         start.isTolerant = isTolerant
         var commit: Commit
         do {

@@ -100,7 +100,7 @@ extension CacheUpdate {
     /// Adjacent insertions become one step: what the server states of one of them counts for all.
     private mutating func insertNewest(_ item: NewestItem, in timeline: QueryKey) {
         var item = item
-        item.asked = eventsAsked
+        item.asked = page?.asked
         var items: [NewestItem] = []
         search: for index in steps.indices.reversed() {
             switch steps[index] {

@@ -19,6 +19,7 @@ public struct CacheUpdate: Sendable {
         case insertNewest(QueryKey, [NewestItem])
         case removeQuery(QueryKey)
         case invalidateTag(InvalidationTable.Name)
+        case noteVersion(EntityKey, Int64)
         case token(String?, feed: String)
         case metadata([UInt8]?, key: String)
         /// Moved from the disk to memory.
@@ -47,8 +48,8 @@ public struct CacheUpdate: Sendable {
     var local: [LocalChange] = []
     /// Changes of the outbox's rows: one transaction of the outbox's store, after that of the content.
     var rows: [@Sendable (DiskConnection) throws -> Void] = []
-    /// When the request for the events began; nil: they have just been pushed.
-    var eventsAsked: Stamp?
+    /// The page of a change feed that the events are of; nil: they have just been pushed.
+    var page: PulledPage?
     /// Whether nothing is written to the disk.
     var isMemoryOnly = false
     /// What the rows of the outbox must survive.

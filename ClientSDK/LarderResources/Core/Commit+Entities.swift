@@ -109,6 +109,7 @@ extension Commit {
         if known == nil { known = try stored(key, modifier.decode, rows) }
         guard var stored = known else { return }
         let draft = try modifier.change(stored.value)
+        if try keeps(key, stored.place, over: draft.version == stored.version ? nil : draft.version, rows) { return }
         stored.value = draft.value
         stored.version = draft.version ?? stored.version
         // The value no longer matches the validator.
@@ -133,6 +134,8 @@ extension Commit {
         if let place = place(of: .entity(key), row?.place) {
             if let version, let known = place.version {
                 if known > version { return }
+            } else if try keeps(key, place, over: version, rows) {
+                return
             } else if isOvertaken(by: place, version: nil) {
                 // A late answer says nothing about what a later request or an event has brought.
                 return
@@ -168,6 +171,18 @@ extension Commit {
             if queries[name] == nil { queries[name] = .elsewhere }
         }
         if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { noteInvalid(key) }
+    }
+
+    /// Notes that a version exists. An older row is invalidated, which other processes and later ones see.
+    mutating func noteVersion(_ key: EntityKey, _ version: Int64, _ rows: Rows) throws {
+        // A mark stands for the noted versions that were forgotten.
+        if core.invalidations.note(key, version: version, at: stamp) { hasNewMarks = true }
+        let place = place(of: .entity(key), try rows.place(of: .entity(key))?.place)
+        if let place, !place.isRemoval, place.version.map({ $0 < version }) ?? true {
+            return try invalidate(.entity(key), rows)
+        }
+        // Its nodes look it up again.
+        if entities[key] == nil { entities[key] = current(key).map { Change.set($0) } ?? Change.elsewhere }
     }
 
     /// Notes that a key is invalidated although nothing is stored under it: what a request in flight returns is stale.

@@ -76,12 +76,7 @@ extension Commit {
             stored.query.asked = stamp
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
         }
-        switch change.origin {
-        // Merged replies keep edits by their items.
-        case .newestPage where stated != nil: stored.query.edits = ListEdits()
-        case .edit: stored.query.edits.note(before.members, stored.query.members, at: stamp)
-        default: break
-        }
+        if case .edit = change.origin { stored.query.edits.note(before.members, stored.query.members, at: stamp) }
         if !hasChanged, row != nil {
             try rows.touch(&stored.query)
         } else {

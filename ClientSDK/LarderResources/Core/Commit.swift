@@ -21,6 +21,8 @@ struct Commit {
     /// When the commit itself began.
     let committed: Stamp
     let moment: Moment
+    /// The page of a change feed that it stores; nil if it stores none.
+    var page: PulledPage?
     /// Whether nothing of it may be written to the disk.
     var isMemoryOnly = false
     /// Whether a value that the store cannot take stays in memory alone. Otherwise it makes the commit fail.
@@ -84,6 +86,7 @@ struct Commit {
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true
+        case .noteVersion(let key, let version): try noteVersion(key, version, rows)
         case .token(let token, let feed): try rows.disk?.setToken(token, for: feed)
         case .metadata(let value, let key): try rows.disk?.setMetadata(value, for: key)
         case .keepOffDisk(let key, let isFinal):
@@ -108,6 +111,7 @@ struct Commit {
     func current(_ key: EntityKey) -> StoredEntity? { entities[key].map(\.stored) ?? core.entities[key] }
 
     func times(_ stated: StatedFreshness?) -> Freshness.Times {
+        let moment = page?.moment ?? moment
         var times = Freshness.Times(stated, at: moment.wall)
         (times.epoch, times.validatedUptime) = (moment.epoch, moment.uptime)
         return times
@@ -124,7 +128,11 @@ struct Commit {
         let known = current(key)
         let row = try rows.place(of: .entity(key))
         let place = place(of: .entity(key), row?.place)
-        if let place, isOvertaken(by: place, version: draft.version) { return }
+        if let place {
+            let value = known?.value
+            if try keeps(key, place, over: draft.version, isEqual: value.map(draft.isEqual) ?? false, rows) { return }
+            if isOvertaken(by: place, version: draft.version) { return }
+        }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
             if new == old && draft.merge == nil && draft.completeness < known.completeness {

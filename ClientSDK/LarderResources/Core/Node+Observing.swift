@@ -168,10 +168,10 @@ extension Node {
         at now: Moment
     ) -> Duration? {
         guard let bound = observer.options.bound else { return nil }
-        guard var age = times.age(at: now) else { return .milliseconds(1) }
-        // The last request may have failed, or a cache on the way may have answered with a value older than the bound: an immediate
-        // retry would not help.
-        if let askedAt { age = min(age, now.uptime - askedAt) }
+        // The last request may have failed, or a cache on the way may have answered with a value older than the bound, or the answer may have
+        // said nothing about the age: an immediate retry would not help.
+        let ages = [times.age(at: now), askedAt.map { now.uptime - $0 }].compactMap(\.self)
+        guard let age = ages.min() else { return .milliseconds(1) }
         return max(.milliseconds(1), bound * observer.spread - age)
     }
 

@@ -152,10 +152,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.validator = stored.value is Value ? stored.validator : nil
         facts.asked = stored.asked
         facts.invalid = max(stored.invalid, core.invalidations.latest(tags, type: key.type))
-        if facts.invalid > facts.asked {
+        if let noted = core.invalidations.newer(than: stored.version, asked: stored.asked, of: key) {
+            (facts.reason, facts.invalid) = (.olderVersion, max(facts.invalid, noted))
+        } else if facts.invalid > facts.asked {
             facts.reason = .invalidated
-        } else if let noted = core.invalidations.newer(than: stored.version, asked: stored.asked, of: key) {
-            (facts.reason, facts.invalid) = (.olderVersion, noted)
         }
         facts.isFromDisk = found?.isFromDisk ?? false
         return Content(value, facts)

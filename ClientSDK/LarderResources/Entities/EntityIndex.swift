@@ -46,7 +46,7 @@ extension Optional: EntityField where Wrapped: EntityField {
 ///         Index("isStarred", \.isStarred), Index("published", \.published), .text(\.title, \.summary),
 ///     ]
 ///
-/// The first query of a type builds the indices that are missing, in short steps between which other changes are stored, and waits for them:
+/// The first query of a type builds the indices that are missing, in one transaction, and waits for them, as do other changes of stored values:
 /// some seconds with 100,000 stored entities. A store with a payload transform has none, because an index is readable
 /// in the file: queries then read all entities of the type, with the same results.
 public struct EntityIndex<Entity: CacheEntity>: Sendable {

@@ -29,6 +29,13 @@ struct ListChange: Sendable {
         var stored: Set<EntityKey>
         /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
         var isInvalid: Bool
+
+        /// The keys that edits since the request have taken out of a timeline: its page does not bring them back. If such an edit is forgotten,
+        /// the timeline becomes stale.
+        func removed(from query: inout DiskQuery) -> Set<EntityKey> {
+            if query.edits.forgotten > stamp { query.invalid = max(query.invalid, query.edits.forgotten) }
+            return query.edits.removals(since: stamp).subtracting(query.ids)
+        }
     }
 
     let origin: Origin
@@ -47,8 +54,9 @@ struct ListChange: Sendable {
 
     /// Replaces a list by a reply, with the edits since its request began.
     init(replacingBy answer: DiskQuery, _ stated: StatedFreshness?) {
-        self.init(.reply(stated)) { query, context in
-            let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp)
+        self.init(.reply(stated), of: answer.ids) { query, context in
+            let known = answer.ids.filter { context.stored.contains($0) }
+            let keys = query.edits.applied(to: known, askedAt: context.stamp)
             query.invalid = max(query.invalid, query.edits.forgotten)
             // The validator stands for the keys of the reply.
             query.entityTag = keys == answer.ids ? answer.entityTag : nil

@@ -67,7 +67,8 @@ extension Freshness.Criterion {
         case .timeToLive(let duration): return (duration - age, .expired)
         case .source(let usual):
             let times = facts.times
-            let remaining = times.statedLifetime.map { min($0 - age, times.expiresAt - now.wall) } ?? usual - age
+            var remaining = times.statedLifetime.map { min($0 - age, times.expiresAt - now.wall) } ?? usual - age
+            if times.terms.contains(.hasUnstatedPart) { remaining = min(remaining, usual - age) }
             return (remaining, times.terms.contains(.mustRevalidate) ? .validationRequired : .expired)
         // A value of which a newer version is known is stale by any criterion.
         case .version: return nil

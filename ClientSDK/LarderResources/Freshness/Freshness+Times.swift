@@ -36,7 +36,7 @@ extension Freshness {
         /// The times of what the server has never confirmed.
         static let none = Times(fetchedAt: never, validatedAt: never, expiresAt: never)
 
-        /// The times of items of which some have these times and some have others: those of the oldest.
+        /// The times of items of which some have these times and some have others: the items are fresh only while all of them are.
         func mixed(with other: Times) -> Times {
             guard self != other else { return self }
             var times = validatedAt <= other.validatedAt ? self : other
@@ -44,6 +44,7 @@ extension Freshness {
             times.expiresAt = min(expiresAt, other.expiresAt)
             times.asked = min(asked, other.asked)
             times.terms = terms.union(other.terms)
+            if terms.symmetricDifference(other.terms).contains(.lifetimeStated) { times.terms.insert(.hasUnstatedPart) }
             return times
         }
 

@@ -15,9 +15,6 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
         self.previousCursor = previousCursor
     }
 
-    /// Stores the items as entities, and an index with the cursor.
-    package static var normalizer: Normalizer<EntityList> { normalizer(showing: .complete) }
-
     /// Stores the items as entities of the given completeness, and an index with the cursor.
     package static func normalizer(showing completeness: Completeness) -> Normalizer<EntityList> {
         Normalizer(

@@ -33,9 +33,9 @@ extension RunList {
 
     /// Merges the newest page, unless a later one has come.
     mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
+        if page.isOnlyConfirmed { invalidatePages() }
         // A later page has come.
         if page.isBefore(runs[0]) { return }
-        if page.isOnlyConfirmed { invalidatePages() }
         place(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
         dropUnknownEnd()
     }

@@ -10,7 +10,7 @@ extension CacheUpdate {
             case .modify(let key, _), .remove(let key, _): update.invalidate(key)
             case .touch(let key, _, _), .invalidate(let key): update.invalidate(key)
             case .changeList(let key, _), .insertNewest(let key, _), .removeQuery(let key): update.invalidate(key)
-            case .invalidateTag: update.steps.append(step)
+            case .invalidateTag, .noteVersion: update.steps.append(step)
             case .token, .metadata, .keepOffDisk: break
             }
         }

@@ -79,7 +79,8 @@ public struct EntityQuery<Entity: CacheEntity>: Sendable {
     /// At most so many, the first ones of the order.
     public func limit(_ count: Int) -> Self {
         var query = self
-        query.countMaximum = max(0, count)
+        // A larger one finds the same, and calculations with this one do not overflow.
+        query.countMaximum = min(max(0, count), 1 << 40)
         return query
     }
 

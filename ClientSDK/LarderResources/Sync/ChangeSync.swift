@@ -146,7 +146,11 @@ public final class ChangeSync: Sendable {
 
     private func readAll() async throws(LarderError) -> Int {
         var count = 0
+        /// When the request for the last page began, or a little earlier.
+        var asked: Moment?
         while true {
+            let moment = cache.core.now()
+            asked = moment
             guard !Task.isCancelled else { throw LarderError(CancellationError()) }
             guard let token = try await stored() else {
                 // There was a token before: the store was replaced, and values that the token covers may be missing.
@@ -156,7 +160,7 @@ public final class ChangeSync: Sendable {
                 guard batch.hasMore || !isAgain && batch.changes.isEmpty else { break }
                 continue
             }
-            let asked = cache.core.stamps.next()
+            let page = PulledPage(asked: cache.core.stamps.next(), moment: moment)
             let batch: ChangeFeed.Batch
             do {
                 batch = try await feed.read(token)
@@ -168,13 +172,13 @@ public final class ChangeSync: Sendable {
                 guard batch.hasMore else { break }
                 continue
             }
-            try await store(batch.changes, asked: asked, token: batch.nextToken)
+            try await store(batch.changes, of: page, token: batch.nextToken)
             count += batch.changes.count
             // A page that leads back to itself would be read for ever.
             guard batch.hasMore, batch.nextToken != token else { break }
             await Task.yield()
         }
-        markCaughtUp()
+        markCaughtUp(at: asked)
         return count
     }
 
@@ -186,10 +190,13 @@ public final class ChangeSync: Sendable {
     private func begin(isAgain: Bool) async throws(LarderError) -> ChangeFeed.Batch {
         let asked = cache.core.stamps.next()
         let batch = try await feed.present()
-        // What was requested before the token arrived may have been read before changes that precede the token.
-        let since = cache.core.now().wall
+        // What was requested before the token arrived may have been read before changes that precede the token. The page came with the token:
+        // its values count from then on, so that the feed covers them.
+        let now = cache.core.now()
+        let since = now.wall
+        let page = PulledPage(asked: asked, moment: now)
         let first = isAgain ? feed.invalidateAll : nil
-        try await store(batch.changes, asked: asked, token: batch.nextToken, since: since, after: first)
+        try await store(batch.changes, of: page, token: batch.nextToken, since: since, after: first)
         state.withLock { state in
             state.seen = [batch.nextToken]
             state.followedSince = since
@@ -204,21 +211,23 @@ public final class ChangeSync: Sendable {
     /// nothing that is not stored, and after a death the page is read again.
     ///
     /// - Parameters:
-    ///   - asked: when the request for the page began; nil: it was pushed.
+    ///   - page: nil: it was pushed.
     ///   - since: the time from which on the feed covers values; nil: it stays.
     ///   - first: changes that precede those of the page.
     private func store(
         _ changes: [ChangeFeed.Change],
-        asked: Stamp?,
+        of page: PulledPage?,
         token: String,
         since: WallTime? = nil,
         after first: (@Sendable (inout CacheUpdate) -> Void)? = nil
     ) async throws(LarderError) {
-        try await cache.core.changing { () throws(LarderError) in
-            do throws(LarderError) { try self.commit(changes, asked, token, since, first) } catch {
+        var arrived = page
+        arrived?.arrived = cache.core.stamps.next()
+        try await cache.core.changing { [page = arrived] () throws(LarderError) in
+            do throws(LarderError) { try self.commit(changes, page, token, since, first) } catch {
                 throw try self.changeMemory(after: error) { update in
                     first?(&update)
-                    update.apply(changes[...], asked: asked)
+                    update.apply(changes[...], of: page)
                 }
             }
         }
@@ -228,21 +237,26 @@ public final class ChangeSync: Sendable {
 
     private func commit(
         _ changes: [ChangeFeed.Change],
-        _ asked: Stamp?,
+        _ page: PulledPage?,
         _ token: String,
         _ since: WallTime?,
         _ first: ((inout CacheUpdate) -> Void)?
     ) throws(LarderError) {
         var rest = changes[...]
-        if let first, rest.count > Self.pieceMaximum { try cache.updateBlocking(first) }
+        if let first, rest.count > Self.pieceMaximum {
+            try cache.updateBlocking { update in
+                update.page = page
+                first(&update)
+            }
+        }
         while rest.count > Self.pieceMaximum {
             let piece = rest.prefix(Self.pieceMaximum)
-            try cache.updateBlocking { update in update.apply(piece, asked: asked) }
+            try cache.updateBlocking { update in update.apply(piece, of: page) }
             rest = rest.dropFirst(Self.pieceMaximum)
         }
         try cache.updateBlocking { update in
             if changes.count == rest.count { first?(&update) }
-            update.apply(rest, asked: asked)
+            update.apply(rest, of: page)
             update.setToken(token, for: feed.name)
             if let since { update.setMetadata(Array("\(since.nanosecondsSinceEpoch)".utf8), for: sinceKey) }
         }
@@ -267,8 +281,12 @@ public final class ChangeSync: Sendable {
     }
 
     /// Notes that the feed has no more changes.
-    private func markCaughtUp() {
-        if let since = followedSince { cache.noteCaughtUp(feed.name, followedSince: since) }
+    ///
+    /// - Parameter moment: when the request began whose reply says so; nil: it was pushed.
+    private func markCaughtUp(at moment: Moment? = nil) {
+        if let since = followedSince {
+            cache.noteCaughtUp(feed.name, followedSince: since, at: moment ?? cache.core.now())
+        }
         change { ($0.isCaughtUp, $0.failure) = (true, nil) }
     }
 
@@ -310,7 +328,7 @@ public final class ChangeSync: Sendable {
                 _ = try await readAll()
                 return
             }
-            try await store(batch.changes, asked: nil, token: batch.nextToken)
+            try await store(batch.changes, of: nil, token: batch.nextToken)
             if batch.hasMore, batch.nextToken != token { _ = try await readAll() } else { markCaughtUp() }
         }
     }
@@ -333,9 +351,9 @@ public final class ChangeSync: Sendable {
 }
 
 extension CacheUpdate {
-    /// - Parameter asked: when the request for the changes began; nil: they were pushed.
-    fileprivate mutating func apply(_ changes: ArraySlice<ChangeFeed.Change>, asked: Stamp?) {
-        eventsAsked = asked
+    /// - Parameter page: nil: the changes were pushed.
+    fileprivate mutating func apply(_ changes: ArraySlice<ChangeFeed.Change>, of page: PulledPage?) {
+        self.page = page
         for change in changes { change.apply(&self) }
     }
 }

@@ -52,27 +52,25 @@ extension PageRequest {
     ///
     /// It costs an index, and a request for each `batchMaximum` items to fetch. An item that the source does not return is left out of
     /// the page, which is then fetched whole the next time. An item may be newer than the index says; an older one is
-    /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The freshness is the shortest of all replies.
+    /// `.unexpectedReply`. If a request fails, the page fails, and nothing is changed. The lifetime is the shortest that a reply has stated.
     ///
     /// The whole page is requested if less than half of it is stored, if the list has fewer than ten items, and if the page was confirmed
-    /// within `age`, because its own validator then saves more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
+    /// within two hours, because its own validator then saves more. A page that was fetched by an index is always refreshed by its index. Items need an `entityVersion`.
     ///
     /// - Parameters:
     ///   - type: the type of the items; it need not be stated where the result says it.
-    ///   - age: how long ago the page must have been confirmed.
     ///   - batchMaximum: the maximum number of identifiers of one call of `items`; at least 1.
     ///   - index: fetches the index of the page. The validator of its request is that of an index.
     ///   - items: fetches items by identifiers, in any order, without those that do not exist.
     ///   - whole: fetches the whole page.
     package func page<Item: CacheEntity>(
         of type: Item.Type = Item.self,
-        unconfirmedFor age: Duration = .seconds(7_200),
         batchMaximum: Int = 100,
         index: @Sendable (PageRequest) async throws(LarderError) -> Fetched<Index>,
         items: @Sendable ([String]) async throws(LarderError) -> Fetched<[Item]>,
         whole: @Sendable (PageRequest) async throws(LarderError) -> Fetched<EntityList<Item>>
     ) async throws(LarderError) -> Fetched<EntityList<Item>> {
-        guard let stored, indexValidator != nil || stored.pays(limit: limit, unconfirmedFor: age) else {
+        guard let stored, indexValidator != nil || stored.pays(limit: limit) else {
             return try await whole(forWholePage)
         }
         var request = forWholePage

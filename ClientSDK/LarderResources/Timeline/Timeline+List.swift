@@ -131,12 +131,13 @@ extension Timeline.List {
         )
         normalizer.merge = { answer, stated in
             ListChange(.newestPage(stated), of: answer.ids) { query, context in
+                let removed = context.removed(from: &query)
                 let page = IncomingPage(
-                    keys: answer.ids.filter { context.stored.contains($0) },
+                    keys: answer.ids.filter { context.stored.contains($0) && !removed.contains($0) },
                     cursor: try RunList.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
                     times: Freshness.Times(stated, at: context.startedAt, asked: context.stamp),
-                    validator: answer.entityTag,
+                    validator: removed.isDisjoint(with: answer.ids) ? answer.entityTag : nil,
                     isOnlyConfirmed: context.isInvalid,
                     receivedAt: context.receivedAt
                 )
@@ -149,7 +150,7 @@ extension Timeline.List {
                 // While the list does not begin with the page alone, the validator is dropped: a 304 would keep other items there for ever.
                 if isLatest {
                     let isConfirmed = list.runs[0].items.allSatisfy { $0.insertion == nil }
-                    query.entityTag = isConfirmed && list.items.starts(with: page.keys) ? answer.entityTag : nil
+                    query.entityTag = isConfirmed && list.items.starts(with: page.keys) ? page.validator : nil
                 }
             }
         }

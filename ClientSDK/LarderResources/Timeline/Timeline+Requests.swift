@@ -8,12 +8,17 @@ extension Timeline {
         get throws { try core.query(key)?.stored.query.runs() ?? RunList() }
     }
 
-    /// Changes the stored list.
+    /// Changes the stored list, if there is one.
     ///
     /// - Parameter mayStore: whether it may be written to the disk.
     private func store(mayStore: Bool = true, _ change: @escaping @Sendable (inout RunList) -> Void) throws {
         var update = CacheUpdate(answering: node.storedKey, mayStore: mayStore)
-        update.steps.append(.changeList(key, ListChange(.part) { query, _ in try query.editRuns(change) }))
+        let edit = ListChange(.part) { query, _ in
+            // A list that was removed meanwhile is not created again.
+            if query.members.isEmpty && query.details.isEmpty { return }
+            try query.editRuns(change)
+        }
+        update.steps.append(.changeList(key, edit))
         try core.commit(update, isTolerant: true)
     }
 
@@ -218,12 +223,13 @@ extension Timeline {
                 times = .none
                 times.asked = stamp
             }
+            let removed = context.removed(from: &query)
             let incoming = IncomingPage(
-                keys: keys.filter { context.stored.contains($0) },
+                keys: keys.filter { context.stored.contains($0) && !removed.contains($0) },
                 cursor: page.nextCursor,
                 limit: request.limit,
                 times: times,
-                validator: fetched.validator,
+                validator: removed.isDisjoint(with: keys) ? fetched.validator : nil,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )

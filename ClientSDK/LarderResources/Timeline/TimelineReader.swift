@@ -3,7 +3,6 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
     private var last: LarderResources.Snapshot<Timeline<Item>.List>?
     private var shown: Set<String> = []
     private var held: Set<String> = []
-    private var hasShown = false
     /// Whether new items are inserted at once.
     var isAtTop: Bool
 
@@ -36,10 +35,9 @@ struct TimelineReader<Item: CacheEntity>: Sendable {
     /// back.
     private mutating func receive(_ list: Timeline<Item>.List) {
         let ids = list.items.map(\.entityID)
-        guard hasShown, !isAtTop,
+        guard !isAtTop,
             let first = ids.firstIndex(where: { shown.contains($0) && !list.localIDs.contains($0) })
         else {
-            hasShown = !ids.isEmpty
             shown = Set(ids)
             held = []
             return

@@ -20,14 +20,16 @@ struct StoredItems: Sendable, Hashable {
 
     /// The number of items from which an index of a whole list that is shorter than a page is expected to cost less.
     private static let countMinimum = 10
+    /// How long ago they must have been confirmed: before that their own validator is expected to save more.
+    private static let ageMinimum = Duration.seconds(7_200)
 
     static func == (left: StoredItems, right: StoredItems) -> Bool { true }
 
     func hash(into hasher: inout Hasher) {}
 
     /// Whether an index is expected to cost less than the whole page.
-    func pays(limit: Int, unconfirmedFor minimum: Duration) -> Bool {
+    func pays(limit: Int) -> Bool {
         let isMostlyStored = count * 2 >= limit || (isWholeList && count >= Self.countMinimum)
-        return isMostlyStored && age.map { $0 >= minimum } ?? true
+        return isMostlyStored && age.map { $0 >= Self.ageMinimum } ?? true
     }
 }

@@ -32,7 +32,7 @@ struct AssemblyTests {
     func `a list is assembled at most twice during unrelated commits`(_ isOnDisk: Bool) async throws {
         let cache = try scene.cache(inMemory: !isOnDisk)
         let disturbance = Disturbance()
-        let plain = EntityList<Note>.normalizer
+        let plain = EntityList<Note>.normalizer(showing: .complete)
         let normalizer = Normalizer<EntityList<Note>>(split: plain.split) { rest, lookup in
             try disturbance.disturb()
             return try plain.join(rest, &lookup)
@@ -57,7 +57,7 @@ struct AssemblyTests {
 
     @Test func `a change to an entity during the assembly of a list is shown`() async throws {
         let cache = try scene.cache(inMemory: true)
-        let plain = EntityList<Note>.normalizer
+        let plain = EntityList<Note>.normalizer(showing: .complete)
         let isFirst = Atomic<Bool>(true)
         let normalizer = Normalizer<EntityList<Note>>(split: plain.split) { rest, lookup in
             let list = try plain.join(rest, &lookup)

@@ -198,6 +198,35 @@ struct FreshnessTests {
         #expect(source.requests.count == 4)
     }
 
+    @Test func `bounded staleness of an item that the server does not know costs one request in each interval`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        for _ in 0..<100 { source.prepare(.gone) }
+        let rule = Freshness.Rule(.timeToLive(.seconds(60)), level: .boundedStaleness(.seconds(30)))
+        let note = Resource<Note>.entity("1", freshness: .rule(rule)) { try await source.fetch($0) }
+        // The outbox is not resumed: the operation waits.
+        let create = WriteBehind<String, Void>(
+            "create",
+            scope: { $0 },
+            changes: { id, changes in changes.create(Note(id: id, text: "new")) },
+            send: { attempts in attempts.map { _ in .accepted(()) } }
+        )
+        cache.outbox.register(create)
+        try cache.enqueue("1", create)
+        let seen = SequenceRecorder(cache.snapshots(note))
+        await rest()
+        for _ in 0..<10 {
+            scene.clock.advance(by: .milliseconds(1))
+            await rest()
+        }
+        #expect(seen.elements.last?.value?.text == "new" && source.requests.count == 1)
+        scene.clock.advance(by: .seconds(27))
+        await rest()
+        #expect(source.requests.count == 2)
+    }
+
     @Test func `a failed refresh is retried with growing delays`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
@@ -256,6 +285,31 @@ struct FreshnessTests {
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
         source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
         #expect(try await cache.snapshot(note).freshness == .fresh)
+    }
+
+    @Test func `a known newer version makes the stored value stale in other processes and after a restart`()
+        async throws
+    {
+        let caches = (try scene.cache(), try scene.cache())
+        let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { _ in
+            .value(Note(id: "1", text: "a", revision: 6))
+        }
+        for cache in [caches.0, caches.1] { _ = try await cache.value(note) }
+        caches.0.noteVersion(7, of: Note.self, "1")
+        scene.clock.advance(by: .seconds(1))
+        for cache in [caches.0, caches.1, try scene.cache()] {
+            #expect(cache.stored(note)?.freshness.isFresh == false)
+        }
+    }
+
+    @Test func `a change of a value without a version does not end its staleness by a noted version`() async throws {
+        let cache = try scene.cache()
+        let note = Resource<Note>.entity("1", freshness: .reference) { _ in .value(Note(id: "1", text: "a")) }
+        _ = try await cache.value(note)
+        cache.noteVersion(5, of: Note.self, "1")
+        try await cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
+        let shown = try await cache.snapshot(note, .cacheOnly)
+        #expect(shown.value?.text == "b" && !shown.freshness.isFresh)
     }
 
     @Test func `a list with an item of which a newer version is known is stale until that is stored`() async throws {

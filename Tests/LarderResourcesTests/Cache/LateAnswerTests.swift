@@ -63,6 +63,18 @@ struct LateAnswerTests {
         #expect(try scene.cache().stored(list)?.value?.items.map(\.text) == ["event"])
     }
 
+    @Test func `a list does not get an entity that was deleted since its request began`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = list(source)
+        let reading = Task { try await cache.snapshot(list) }
+        await source.waitForRequests(1)
+        try await cache.update { $0.remove(Note.self, "2") }
+        source.answer(0, .value(EntityList([Note(1), Note(2)]), validator: "v"))
+        let shown = try await reading.value
+        #expect(shown.value?.items.map(\.id) == ["1"] && shown.freshness == .fresh)
+    }
+
     // MARK: Removed lists
 
     @Test(arguments: [false, true])
@@ -97,6 +109,26 @@ struct LateAnswerTests {
         source.prepare([3, 2, 1])
         try await timeline.refresh()
         #expect(try await cache.line(feed) == "3 2 1 .")
+    }
+
+    @Test(arguments: [false, true])
+    func `"not modified" and "gone" for an older page do not restore a removed timeline`(_ isGone: Bool) async throws {
+        let cache = try scene.cache()
+        let source = PageSource()
+        let feed = source.resource()
+        let timeline = cache.timeline(feed, .cacheOnly)
+        source.prepare([6, 5, 4], next: "after 4")
+        source.prepare([3, 2, 1], validator: "v")
+        try await timeline.refresh()
+        try await timeline.loadOlder()
+        let refresh = Task { try? await timeline.refresh(around: ["2"], isUserInitiated: true) }
+        await source.script.waitForRequests(3)
+        #expect(source.requests.last?.validator == "v")
+        try await cache.update { $0.remove(feed.key) }
+        source.script.answer(2, isGone ? .gone : .notModified())
+        _ = await refresh.value
+        #expect(try await cache.line(feed) == "–")
+        #expect(try await scene.cache().line(feed) == "–")
     }
 
     // MARK: Not modified

@@ -1,10 +1,11 @@
-import LarderResources
 import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 @Suite("Freshness: as the source says", .oneMinute)
 struct SourceFreshnessTests {
@@ -57,6 +58,22 @@ struct SourceFreshnessTests {
         #expect(try await stored(cache, word(source)) == .fresh)
         scene.clock.advance(by: .milliseconds(1))
         #expect(try await stored(cache, word(source)) == .stale(.expired))
+    }
+
+    @Test(arguments: [nil, 30, 90, 1_000] as [Int?], [nil, 30, 90, 1_000] as [Int?])
+    func `items of two pages are fresh together only while each page is`(_ older: Int?, _ newer: Int?) {
+        let rule = Freshness.Rule(.source(otherwise: .seconds(60)))
+        let start = WallTime(nanosecondsSinceEpoch: 1_000_000_000_000)
+        func times(_ lifetime: Int?, at seconds: Int) -> Freshness.Times {
+            Freshness.Times(lifetime.map { StatedFreshness(lifetime: .seconds($0)) }, at: start + .seconds(seconds))
+        }
+        let pages = [times(older, at: 0), times(newer, at: 40)]
+        let both = pages[0].mixed(with: pages[1])
+        for seconds in stride(from: 40, to: 1_100, by: 10) {
+            let now = Moment(wall: start + .seconds(seconds), uptime: MonotonicTime(nanoseconds: 0), epoch: 0)
+            let isFresh = ([both] + pages).map { rule.judge(FreshnessFacts(times: $0), at: now).isFresh }
+            #expect(!isFresh[0] || isFresh[1] && isFresh[2], "after \(seconds) s")
+        }
     }
 
     @Test(arguments: [5, 500])

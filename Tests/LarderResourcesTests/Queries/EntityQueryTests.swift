@@ -56,6 +56,17 @@ struct EntityQueryTests {
         #expect(try await all.limit(limit).values() == Array(expected.prefix(limit)))
     }
 
+    @Test(arguments: [Int.max, Int.max / 8])
+    func `a limit above the number of all entities finds all, with and without an index`(_ limit: Int) async throws {
+        let cache = try cache()
+        try await fill(cache, 20)
+        let memos = cache.entities(Memo.self)
+        #expect(try await memos.where(\.rank, .equal(3)).limit(limit).count() == 2)
+        #expect(try await memos.where(\.pages, .equal(3)).limit(limit).count() == 1)
+        let sorted = try await memos.sorted(by: \.rank).limit(limit).values()
+        #expect(sorted.compactMap(\.rank) == (0..<20).map { $0 / 2 })
+    }
+
     @Test
     func `entities that were stored before a query are indexed by it, and an index of another version is replaced`()
         async throws

@@ -172,6 +172,72 @@ struct ChangeSyncTests {
         #expect(cache.stored(note("late"))?.freshness == .fresh)
     }
 
+    @Test(arguments: [false, true])
+    func `a page does not replace or remove a value without a version that came after its request`(_ isRemoval: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = TransportGate()
+        let change = ChangeFeed.Change(Note.key("1")) { update in
+            if isRemoval { update.remove(Note.self, "1") } else { update.put(Note(id: "1", text: "a")) }
+        }
+        let feed = ChangeFeed(
+            "test",
+            read: { _ throws(LarderError) in
+                do { try await gate.pass() } catch { throw LarderError(error) }
+                return ChangeFeed.Batch([change], nextToken: "2")
+            },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+            invalidateAll: { _ in }
+        )
+        try await cache.update { $0.setToken("1", for: "test") }
+        let sync = ChangeSync(feed, into: cache)
+        let reading = Task { try await sync.catchUp() }
+        await gate.waitForHeld()
+        try await cache.update { $0.put(Note(id: "1", text: "b")) }
+        gate.open()
+        _ = try await reading.value
+        let shown = try #require(cache.stored(Resource<Note>.entity("1") { _ in throw Broken() }))
+        #expect(shown.value?.text == "b" && shown.freshness == .stale(.invalidated) && sync.token == "2")
+    }
+
+    @Test func `a page has its last change of each entity, and its age and that of the feed count from its request`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = TransportGate(isOpen: true)
+        // More than one commit stores.
+        let changes = (0..<60).map { number in
+            ChangeFeed.Change(Note.key("1")) { $0.put(Note(id: "1", text: "\(number)")) }
+        }
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                do { try await gate.pass() } catch { throw LarderError(error) }
+                return ChangeFeed.Batch(changes, nextToken: token + "+")
+            },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        try await sync.catchUp()
+        let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.feed("test", within: .seconds(10))))) {
+            _ in throw Broken()
+        }
+        #expect(cache.stored(note)?.value?.text == "59" && cache.stored(note)?.freshness == .fresh)
+        gate.close()
+        scene.clock.advance(by: .seconds(60))
+        let asked = scene.clock.now
+        let reading = Task { try await sync.catchUp() }
+        await gate.waitForHeld()
+        scene.clock.advance(by: .seconds(20))
+        gate.open()
+        _ = try await reading.value
+        let shown = try #require(cache.stored(note))
+        #expect(shown.value?.text == "59" && shown.times?.validatedAt == asked)
+        #expect(shown.freshness == .stale(.feedBehind) && sync.status.isCaughtUp)
+    }
+
     @Test func `a token lost with a damaged store is not restored from memory, and everything is stale`()
         async throws
     {

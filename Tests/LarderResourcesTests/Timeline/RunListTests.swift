@@ -27,6 +27,28 @@ struct RunListTests {
         #expect(model.list.items.map(\.id) == model.server, "seed \(seed): \(model.line)")
         #expect(model.list.tail == .end, "seed \(seed): \(model.line)")
     }
+
+    @Test func `a late reply that confirms an invalid list confirms no other page of it`() {
+        func page(_ ids: [String], _ cursor: String, asked: Int64) -> IncomingPage {
+            let time = WallTime(nanosecondsSinceEpoch: asked)
+            let times = Freshness.Times(nil, at: time, asked: Stamp(rawValue: asked))
+            return IncomingPage(
+                keys: ids.map { Note.key($0) },
+                cursor: cursor,
+                limit: 2,
+                times: times,
+                receivedAt: time
+            )
+        }
+        var list = RunList()
+        list.takeNewest(page(["4", "3"], "3", asked: 1))
+        list.take(page(["2", "1"], "1", asked: 2), at: .tail, cursor: "3")
+        list.noteFed(Stamp(rawValue: 4))
+        var late = page(["4", "3"], "3", asked: 3)
+        late.isOnlyConfirmed = true
+        list.takeNewest(late)
+        #expect(list.runs.count == 2 && list.runs[1].facts.times == Freshness.Times.none)
+    }
 }
 
 /// The reference: the server's list is an array, newest first; a page is a part of it.

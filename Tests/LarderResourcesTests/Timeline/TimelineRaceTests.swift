@@ -235,6 +235,36 @@ struct TimelineRaceTests {
         #expect(try await scene.cache().line(feed) == "8 7 5 4")
     }
 
+    @Test(arguments: ["refresh", "older", "older, then refresh"])
+    func `an item that an edit takes out during a request does not come back with the reply`(_ requests: String)
+        async throws
+    {
+        let cache = try scene.cache()
+        let (timeline, feed) = try await started(cache)
+        let isOlder = requests != "refresh"
+        let request = Task<Void, any Error> {
+            if isOlder { _ = try await timeline.loadOlder() } else { try await timeline.refresh() }
+        }
+        await source.script.waitForRequests(2)
+        let key = feed.key
+        try await cache.update { update in update.edit(key) { keys in keys.removeAll { $0.id == "4" } } }
+        if requests == "older, then refresh" {
+            source.prepare([6, 5], next: "after 4")
+            try await timeline.refresh()
+        }
+        let page = source.page(isOlder ? [4, 3] : [6, 5, 4], next: isOlder ? "after 3" : "after 4")
+        source.script.answer(1, .value(page, validator: "v"))
+        try await request.value
+        #expect(try await cache.line(feed) == (isOlder ? "6 5 3" : "6 5"))
+        #expect(try await scene.cache().line(feed) == (isOlder ? "6 5 3" : "6 5"))
+        guard !isOlder else { return }
+        // The next reply contains the edit or does not. A "not modified" would keep the item away.
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.refresh()
+        #expect(source.requests.last?.validator == nil)
+        #expect(try await cache.line(feed) == "6 5 4")
+    }
+
     @Test func `an event before the first page is not lost`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()

@@ -232,7 +232,7 @@ struct HTTPSourceTests {
         let page = "{\"items\":[{\"id\":\"1\",\"text\":\"secret\"}],\"nextCursor\":null,\"previousCursor\":null}"
         let transport = ScriptedTransport(script: [.text(page, fields: fields)])
         let source = HTTPSource("http://server", transport: transport)
-        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
+        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer(showing: .complete)) {
             try await source.page("/notes", PageRequest($0, limit: 20), by: .demo)
         }
         #expect(try await cache.value(notes).items.map(\.text) == ["secret"])
@@ -335,7 +335,7 @@ struct HTTPSourceTests {
             .text("{}", status: Status(code: status), fields: [.contentType: "application/problem+json"]),
         ])
         let source = HTTPSource("http://server", transport: transport)
-        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer) {
+        let notes = Resource<EntityList<Word>>("notes", of: EntityList.normalizer(showing: .complete)) {
             try await source.page("/notes", PageRequest($0, limit: 20), by: .demo)
         }
         let note = Resource<Word>.entity("1") { try await source.fetch("/notes/1", context: $0) }
