@@ -54,6 +54,17 @@ struct LoopTests {
         }
     }
 
+    @Test func `a loop that has stopped without connections has nothing to do, however late it is`() throws {
+        var configuration = ServerConfiguration()
+        configuration.isStepped = true
+        configuration.monotonic = ManualClock()
+        let server = try HTTPServer(configuration, handler: EchoHandler())
+        let loop = server.loops[0]
+        loop.beginStop(grace: .seconds(-60))
+        #expect(!loop.step() && loop.untilNextStep == nil)
+        loop.end()
+    }
+
     private func canConnect(_ server: HTTPServer) async -> Bool {
         guard let client = try? RawClient(port: server.address.port) else { return false }
         guard (try? client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")) != nil else { return false }

@@ -205,7 +205,8 @@ package final class EventLoop: @unchecked Sendable {
         var next = users.isEmpty ? nil : Optional(nextSweep)
         if let timer = timers.next { next = min(next ?? timer, timer) }
         var left = next.map { ($0 - configuration.monotonic.uptime).nanosecondsSaturating } ?? .max
-        if let deadline = stopDeadline ?? nextListen {
+        // A loop that stops waits for its connections only.
+        if let deadline = (connections.isEmpty ? nil : stopDeadline) ?? nextListen {
             left = min(left, (deadline - SystemMonotonicClock().uptime).nanosecondsSaturating)
         }
         guard left < .max else { return -1 }

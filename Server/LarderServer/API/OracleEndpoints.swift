@@ -97,7 +97,9 @@ extension ControlPlane {
                 )
             }
             for change in page["items"]?.array ?? [] {
-                guard let id = change["id"]?.string else { continue }
+                guard var id = change["id"]?.string ?? change["id"]?.integer.map({ String($0) }) else { continue }
+                // Documents of two collections may have one identifier.
+                if !world.collections.isEmpty { id = "\(change["type"]?.string ?? "")/\(id)" }
                 truth[id] = change["op"] == .string("delete") ? nil : change["version"]?.integer.map { Int($0) }
             }
             token = page["nextToken"]?.string

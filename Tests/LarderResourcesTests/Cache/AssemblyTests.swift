@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import LarderResources
+@testable import LarderStorage
 
 @Suite("Cache: assembly during commits", .oneMinute)
 struct AssemblyTests {

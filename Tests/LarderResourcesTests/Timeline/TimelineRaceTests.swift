@@ -1,4 +1,5 @@
 import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTime
 import SDKTestSupport
