@@ -121,6 +121,7 @@ struct LateAnswerTests {
         source.prepare([3, 2, 1], validator: "v")
         try await timeline.refresh()
         try await timeline.loadOlder()
+        scene.clock.advance(by: .seconds(1))
         let refresh = Task { try? await timeline.refresh(around: ["2"], isUserInitiated: true) }
         await source.script.waitForRequests(3)
         #expect(source.requests.last?.validator == "v")
