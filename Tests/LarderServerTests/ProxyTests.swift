@@ -130,6 +130,16 @@ struct ProxyTests {
         )
     }
 
+    @Test func `every journey can be set and be a step of a script`() async throws {
+        let pair = try Pair()
+        for journey in Journey.allCases.map(\.rawValue) {
+            #expect(try await pair.proxy.ask("POST", "/_larder/journeys/\(journey)").status == 201, "\(journey)")
+            let script = #"{"steps":[{"journey":"\#(journey)"}]}"#
+            #expect(try await pair.proxy.ask("POST", "/_larder/script", script).status == 201, "\(journey)")
+            #expect(try await pair.proxy.ask("DELETE", "/_larder/journeys/\(journey)").status == 204, "\(journey)")
+        }
+    }
+
     @Test func `messages of a WebSocket pass in both directions`() async throws {
         let pair = try Pair(basePath: "/_larder")
         let client = try pair.proxy.connect()
