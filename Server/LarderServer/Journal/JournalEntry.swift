@@ -49,6 +49,16 @@ final class ExchangeTrace: Sendable {
     func add(gate: String, after count: Int) { change { if $0.gates.count == count { $0.gates.append(gate) } } }
 }
 
+/// When a live channel ended, on the clock of its world. Safe from any thread.
+final class ChannelEnd: Sendable {
+    private let time = Mutex<MonotonicTime?>(nil)
+
+    /// Later calls have no effect.
+    func note(_ now: MonotonicTime) { time.withLock { $0 = $0 ?? now } }
+
+    func isLater(than other: MonotonicTime) -> Bool { time.withLock { $0 }.map { $0 > other } ?? true }
+}
+
 /// An exchange, or a frame of a live channel.
 @dynamicMemberLookup
 struct JournalEntry: Sendable {
@@ -65,6 +75,7 @@ struct JournalEntry: Sendable {
         let token: String?
         /// What a fault did to the frame: lost, delayed, doubled, reordered, held back or silenced; nil for nothing.
         let injectedFault: String?
+        let end: ChannelEnd
     }
 
     enum Kind: Sendable {
