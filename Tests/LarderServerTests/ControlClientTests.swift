@@ -128,6 +128,13 @@ struct ControlClientTests {
         }
     }
 
+    @Test func `the help of https names every host with a faulty certificate`() throws {
+        let text = try Help.text(of: nil)
+        for name in ["expired", "not-yet-valid", "wrong-host", "unknown-authority", "wrong-purpose"] {
+            #expect(text.contains(name), "\(name)")
+        }
+    }
+
     @Test func `a server is found by its name`() throws {
         let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
         #expect(try ControlClient("http://localhost:\(server.port)").ask("GET", "/").status == 200)
@@ -152,6 +159,7 @@ struct ControlClientTests {
         (["faults", "--word", "x"], "did you mean '--world'?"), (["help", "clok"], "did you mean 'clock'?"),
         (["scenarios", "lost-repl"], "did you mean 'lost-reply'?"),
         (["worlds", "create", "blue", "[]"], "must be an object"),
+        (["proxy", "--to", "http://127.0.0.1:1", "--no-power-loss-safety"], "a proxy has none"),
         (["clock", "advance", "1x"], "usage: larder-server clock"),
         (["clock", "advance", "h"], "usage: larder-server clock"),
         (["--seed", "1", "--fixtures", "F"], "--fixtures"), (["--posts", "5", "--fixtures", "F"], "omit"),
