@@ -125,7 +125,7 @@ struct Arguments {
     ]
     /// What concerns the state that a proxy does not have.
     private static let ofDemo =
-        ["--data", "--write-back", "--database", "--fixtures"] + sizes
+        ["--data", "--write-back", "--database", "--no-power-loss-safety", "--fixtures"] + sizes
         + ["--rate-limit", "--token-ttl", "--tombstone-retention", "--snapshots"]
     private static let ofProxy = ["--to", "--play", "--ca", "--insecure", "--allow-host", "--no-world-paths"]
 

@@ -7,7 +7,8 @@ import LarderServer
 /// One request to the control plane.
 struct ControlRequest {
     /// The forms of the commands, each with its method, its path and its body. A word in capitals stands for one of the user, also in the
-    /// path, and as a text in the body. `N`, `FACTOR` and `SECONDS` are numbers, and `JSON` is a document.
+    /// path, and as a text in the body. `N`, `FACTOR` and `SECONDS` are numbers, `JSON` is a document, and `JSON+ID` one
+    /// whose member `id` is the word `ID`.
     private static let forms: [(words: String, request: String)] =
         items("actors") + items("faults") + items("gates") + [
             ("act JSON", "POST act JSON"), ("verify JSON", "POST verify JSON"), ("wait JSON", "POST wait JSON"),
@@ -34,7 +35,7 @@ struct ControlRequest {
             ("recording start", #"POST recording {"record":true}"#), ("recording save FILE", "GET recording"),
             ("recording stop", "DELETE recording"),
             ("worlds", "GET worlds"), ("worlds create", "POST worlds {}"),
-            ("worlds create ID", #"POST worlds {"id":"ID"}"#), ("worlds create ID JSON", "POST worlds JSON"),
+            ("worlds create ID", #"POST worlds {"id":"ID"}"#), ("worlds create ID JSON", "POST worlds JSON+ID"),
             ("worlds fork ID", #"POST worlds {"from":{"fork":"ID"}}"#),
             ("worlds fork ID NEW", #"POST worlds {"from":{"fork":"ID"},"id":"NEW"}"#),
             ("worlds destroy ID", "DELETE worlds/ID"), ("worlds reset", "POST reset"),
@@ -110,6 +111,7 @@ struct ControlRequest {
 
     private static func body(_ form: String, _ values: [String: JSONValue]) throws(UsageError) -> [UInt8] {
         if form == "JSON" { return try document(values["JSON"]?.string ?? "") }
+        if form == "JSON+ID" { return try document(values["JSON"]?.string ?? "", named: values["ID"]) }
         do { return filled(try JSONParser.parse(Array(form.utf8)), values).encoded } catch {
             preconditionFailure("A form of a command is not JSON: \(error)")
         }
@@ -121,6 +123,15 @@ struct ControlRequest {
         do { return try SourceFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
             throw UsageError(message: "\(error)")
         }
+    }
+
+    private static func document(_ text: String, named id: JSONValue?) throws(UsageError) -> [UInt8] {
+        let bytes = try document(text)
+        guard case .object(var object)? = try? JSONParser.parse(bytes) else {
+            throw UsageError(message: "JSON must be an object, such as {\"from\": \"empty\"}")
+        }
+        object["id"] = id
+        return JSONValue.object(object).encoded
     }
 
     private static func filled(_ form: JSONValue, _ values: [String: JSONValue]) -> JSONValue {

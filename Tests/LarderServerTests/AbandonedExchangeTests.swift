@@ -102,6 +102,19 @@ struct AbandonedExchangeTests {
         }
     }
 
+    @Test(arguments: [FaultAction.latency(connect: nil, firstByte: .fixed(.seconds(3_600)), body: nil), .never])
+    func `an exchange ends when its client leaves before its large body is read`(action: FaultAction) async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(action, when: FaultMatch("POST", "/v1/posts"), stage: .beforeRead))
+        let client = try stage.send("POST", "/v1/posts", String(repeating: "x", count: 300_000))
+        client.finishSending()
+        // The server closes the connection.
+        #expect(await client.readToEnd().bytes.isEmpty)
+        #expect(await Self.connectionCount(stage.backend) == 0)
+        #expect(stage.world.clock.untilNextTimer == nil)
+        #expect(await stage.backend.activity() == [])
+    }
+
     @Test(arguments: [ExchangeWait.delay, .gateOfRequest])
     func `a write whose client leaves before it is processed is done`(wait: ExchangeWait) async throws {
         let stage = try Stage()

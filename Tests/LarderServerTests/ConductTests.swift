@@ -262,6 +262,33 @@ struct ConductTests {
         #expect(await findings(shop, .polledBesideLive) == 1)
     }
 
+    @Test func `a device that has no live channel may poll the change feed`() async throws {
+        let shop = try CollectionShop()
+        let channel = try shop.send("GET", "/live", nil, ["Larder-Device": "phone"])
+        _ = try await channel.read(until: "event: hello")
+        for (device, count) in [("tablet", 0), ("phone", 1)] {
+            for _ in 1...6 {
+                #expect(try await shop.ask("POST", "/todos", "{}").status == 201)
+                #expect(try await shop.ask("GET", "/changes?limit=1", nil, ["Larder-Device": device]).status == 200)
+            }
+            #expect(await findings(shop, .polledBesideLive) == count, "\(device)")
+        }
+    }
+
+    @Test func `reads of the change feed after the live channel has ended are no finding`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.endAfterFrames = 1
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
+        let channel = try stage.send("GET", "/v1/live/events")
+        _ = try await channel.read(until: "\r\n\r\n")
+        post(stage)
+        _ = await channel.readToEnd()
+        stage.world.clock.advance(by: .seconds(1))
+        for _ in 1...7 { try await read(stage) }
+        #expect(await findings(stage, .polledBesideLive) == 0)
+    }
+
     @Test func `two live channels of collections at once are no duplicate`() async throws {
         let shop = try CollectionShop()
         let main = shop.backend.main

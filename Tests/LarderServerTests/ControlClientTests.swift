@@ -86,6 +86,7 @@ struct ControlClientTests {
         (["journal", "list"], "GET /_larder/journal?limit=10000", ""),
         (["clock", "run", "60"], "PUT /_larder/clock", #"{"mode":"running","factor":60.0}"#),
         (["worlds", "create"], "POST /_larder/worlds", "{}"),
+        (["worlds", "create", "blue", #"{"from":"empty"}"#], "POST /_larder/worlds", #"{"from":"empty","id":"blue"}"#),
         (["journal"], "GET /_larder/journal?limit=10000", ""),
         (["faults", "remove", "a b"], "DELETE /_larder/faults/a%20b", ""),
         (["gates", "release", "ä"], "POST /_larder/gates/%C3%A4/release", ""),
@@ -127,6 +128,13 @@ struct ControlClientTests {
         }
     }
 
+    @Test func `the help of https names every host with a faulty certificate`() throws {
+        let text = try Help.text(of: nil)
+        for name in ["expired", "not-yet-valid", "wrong-host", "unknown-authority", "wrong-purpose"] {
+            #expect(text.contains(name), "\(name)")
+        }
+    }
+
     @Test func `a server is found by its name`() throws {
         let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
         #expect(try ControlClient("http://localhost:\(server.port)").ask("GET", "/").status == 200)
@@ -150,6 +158,8 @@ struct ControlClientTests {
         (["proxi"], "did you mean 'proxy'?"), (["--prot", "1"], "did you mean '--port'?"),
         (["faults", "--word", "x"], "did you mean '--world'?"), (["help", "clok"], "did you mean 'clock'?"),
         (["scenarios", "lost-repl"], "did you mean 'lost-reply'?"),
+        (["worlds", "create", "blue", "[]"], "must be an object"),
+        (["proxy", "--to", "http://127.0.0.1:1", "--no-power-loss-safety"], "a proxy has none"),
         (["clock", "advance", "1x"], "usage: larder-server clock"),
         (["clock", "advance", "h"], "usage: larder-server clock"),
         (["--seed", "1", "--fixtures", "F"], "--fixtures"), (["--posts", "5", "--fixtures", "F"], "omit"),

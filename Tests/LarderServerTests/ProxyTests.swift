@@ -130,6 +130,16 @@ struct ProxyTests {
         )
     }
 
+    @Test func `every journey can be set and be a step of a script`() async throws {
+        let pair = try Pair()
+        for journey in Journey.allCases.map(\.rawValue) {
+            #expect(try await pair.proxy.ask("POST", "/_larder/journeys/\(journey)").status == 201, "\(journey)")
+            let script = #"{"steps":[{"journey":"\#(journey)"}]}"#
+            #expect(try await pair.proxy.ask("POST", "/_larder/script", script).status == 201, "\(journey)")
+            #expect(try await pair.proxy.ask("DELETE", "/_larder/journeys/\(journey)").status == 204, "\(journey)")
+        }
+    }
+
     @Test func `messages of a WebSocket pass in both directions`() async throws {
         let pair = try Pair(basePath: "/_larder")
         let client = try pair.proxy.connect()
@@ -297,6 +307,24 @@ struct ProxyTests {
         _ = try await peer.read(until: body)
         try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
         #expect(try await third.reply().status == 503)
+    }
+
+    @Test func `the body of a request that is held counts towards the bound`() async throws {
+        let port = try ClosedPort()
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.bodyBytesMaximum = 1_000
+        }
+        try proxy.world.set(Gate(id: "g", when: FaultMatch("POST", "/first"), stage: .request))
+        let body = String(repeating: "x", count: 900)
+        let first = try proxy.send("POST", "/first", body)
+        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let second = try await proxy.ask("POST", "/second", body)
+        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
+        proxy.world.releaseAll()
+        #expect(try await first.reply().status == 502)
+        #expect(try await proxy.ask("POST", "/third", body).status == 502)
     }
 
     @Test func `exchanges with the server end when their world is destroyed`() async throws {

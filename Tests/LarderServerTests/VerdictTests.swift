@@ -51,6 +51,75 @@ struct VerdictTests {
         #expect(all[5].first?.hasPrefix("304 possible") ?? false)
     }
 
+    @Test func `accounts on one device do not share what was received, nor a request in flight`() async throws {
+        let stage = try Stage()
+        func read(_ path: String, as handle: String) throws -> RawClient {
+            try stage.send("GET", path, as: handle, fields: ["Larder-Device": "phone"])
+        }
+        for path in [profile, "/v1/feed"] {
+            for handle in ["ana", "person2", "ana"] { _ = try await read(path, as: handle).reply() }
+        }
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/v1/me"), stage: .request))
+        let waiting = [try read("/v1/me", as: "ana"), try read("/v1/me", as: "person2")]
+        #expect(await stage.world.wait(for: .held(2), limit: .seconds(3_600)))
+        stage.world.releaseAll()
+        for client in waiting { _ = try await client.reply() }
+        #expect(await stage.world.conduct.findings.isEmpty)
+        _ = try await read(profile, as: "ana").reply()
+        #expect(await stage.world.conduct.findings.map(\.entries) == [[3, 9], [3, 9]])
+    }
+
+    /// The routes of an own API whose replies are fresh for a minute.
+    private func site(_ name: String, _ value: String) throws -> RouteSite {
+        let fields = #"{"Cache-Control":"max-age=60","\#(name)":"\#(value)"}"#
+        let site = try RouteSite(routes: #"{"path":"/a","fields":\#(fields),"json":{"n":"{{counter c}}"}}"#)
+        site.backend.main.clock.freeze(at: WallTime(seconds: 1_790_000_000))
+        return site
+    }
+
+    @Test func `a reply in another language is not what a request asks for`() async throws {
+        let site = try site("Vary", "Accept-Language")
+        for language in ["en", "pt", "en"] {
+            let fields = ["Larder-Device": "phone", "Accept-Language": language]
+            #expect(try await site.ask("GET", "/a", nil, fields).status == 200)
+        }
+        #expect(await site.backend.main.conduct.findings.isEmpty)
+        _ = try await site.ask("GET", "/a", nil, ["Larder-Device": "phone", "Accept-Language": "EN"])
+        #expect(await site.backend.main.conduct.findings.map(\.rule) == [.refetchedFresh])
+    }
+
+    @Test(arguments: [(9, 1), (11, 0)])
+    func `the age of a reply counts towards its lifetime`(_ seconds: Int, _ count: Int) async throws {
+        let site = try site("Age", "50")
+        #expect(try await site.ask("GET", "/a", nil, ["Larder-Device": "phone"]).field("Age") == "50")
+        site.backend.main.clock.advance(by: .seconds(seconds))
+        _ = try await site.ask("GET", "/a", nil, ["Larder-Device": "phone"])
+        #expect(await site.backend.main.conduct.findings.count { $0.rule == .refetchedFresh } == count)
+    }
+
+    @Test(arguments: [
+        ("max-age=60", "Accept", "*/*", 1), ("max-age=60", "Cache-Control", "no-cache", 0),
+        ("max-age=60", "Cache-Control", "max-age=0", 0), ("max-age=60", "Pragma", "no-cache", 0),
+        ("max-age=60", "If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT", 0),
+        ("max-age=60, no-store", "Accept", "*/*", 0), ("max-age=60, no-cache", "Accept", "*/*", 0),
+        ("max-age=0", "Accept", "*/*", 0),
+    ])
+    func `a reply without an entity tag is fresh too, and a reload of it is no waste`(
+        _ control: String,
+        _ name: String,
+        _ value: String,
+        _ count: Int
+    ) async throws {
+        let stage = try Stage()
+        var canned = CannedReply(status: 200)
+        (canned.body, canned.headers) = ("own", ["Cache-Control": control])
+        try stage.world.set(Fault(.respond(canned), when: FaultMatch("GET", "/own")))
+        #expect(try await stage.ask("GET", "/own").field("ETag") == nil)
+        #expect(try await stage.ask("GET", "/own", fields: [name: value]).text == "own")
+        let findings = await stage.world.conduct.findings
+        #expect(findings.count == count && findings.allSatisfy { $0.rule == .refetchedFresh }, "\(findings)")
+    }
+
     @Test func `a retry says after what it comes, and how much too soon`() async throws {
         let stage = try Stage()
         var rejection = CannedReply(status: 503)

@@ -82,6 +82,14 @@ package struct ReplyHead: Sendable {
         return String(decoding: value.drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
     }
 
+    /// The values of all fields with that name, in any case, as one list (RFC 9110 §5.3); nil if there are none.
+    package func combined(_ name: String) -> String? {
+        guard let first = self[name] else { return nil }
+        guard line(name, after: line(name)?.upperBound) != nil else { return first }
+        let canonical = name.lowercased()
+        return fields.filter { $0.name.lowercased() == canonical }.map(\.value).joined(separator: ", ")
+    }
+
     package var fields: [(name: String, value: String)] {
         String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").dropFirst().map { line in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -103,8 +111,10 @@ package struct ReplyHead: Sendable {
     }
 
     /// The range of the first line with that name, with its CRLF.
-    private func line(_ name: String) -> Range<Int>? {
-        var start = (bytes.firstIndex(of: 0x0A) ?? bytes.count - 1) + 1
+    ///
+    /// - Parameter position: where the search begins; nil: behind the status line.
+    private func line(_ name: String, after position: Int? = nil) -> Range<Int>? {
+        var start = position ?? (bytes.firstIndex(of: 0x0A) ?? bytes.count - 1) + 1
         while start < bytes.count {
             // A report asks for thousands of heads: no line becomes a string.
             let end = bytes[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count

@@ -19,7 +19,7 @@ extension Connection {
             return
         }
         pendingReply?.abandoned = body
-        if hasPeerEnded { close() }
+        if hasPeerEnded { close() } else { setInterest() }
     }
 
     func send(_ index: Int, _ bytes: [UInt8]) {
@@ -41,8 +41,7 @@ extension Connection {
         }
         guard ending != .silence else {
             self.pendingReply?.isSilent = true
-            if hasPeerEnded { close() }
-            return
+            return hasPeerEnded ? close() : setInterest()
         }
         self.pendingReply = nil
         var record = pendingReply.record

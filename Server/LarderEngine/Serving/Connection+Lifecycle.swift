@@ -48,6 +48,9 @@ extension Connection {
         }
     }
 
+    /// Whether the pending exchange is over when the peer sends no more.
+    var endsWithPeer: Bool { pendingReply.map { $0.isSilent || $0.abandoned != nil } ?? false }
+
     func setInterest() {
         guard !isClosed else { return }
         var wanted: Readiness = []
@@ -61,6 +64,8 @@ extension Connection {
                 wanted.insert(.read)
             }
         }
+        // A peer that has sent too much to be read on can leave too.
+        if endsWithPeer, !hasPeerEnded, !wanted.contains(.read) { wanted.insert(.end) }
         guard wanted != interest else { return }
         interest = wanted
         loop.watch(self, for: wanted)
@@ -96,9 +101,8 @@ extension Connection {
     /// The peer will send no more. Requests that were read are still answered.
     func peerEnded() {
         hasPeerEnded = true
-        guard pendingReply?.isSilent != true else { return close() }
         // A peer that has gone looks like one that only sends no more. Work that can be cancelled is.
-        guard pendingReply?.abandoned == nil else { return close() }
+        guard !endsWithPeer else { return close() }
         if case .tunnel(let upstream) = mode {
             setInterest()
             return upstream.clientEnded()

@@ -100,6 +100,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     func ready(_ readiness: Readiness) {
         if readiness.contains(.hangUp) { return close() }
         if readiness.contains(.write) { flush() }
+        if readiness.contains(.end), interest.contains(.end), endsWithPeer, !isClosed { return peerEnded() }
         guard readiness.contains(.read), !isClosed, interest.contains(.read) else { return }
         switch SystemCall.receive(descriptor, into: &loop.readBuffer) {
         case .wouldBlock: return

@@ -23,8 +23,9 @@ import Glibc
     func watch(_ target: Int32, for interest: Readiness, isShared: Bool) throws(EngineError) {
         var event = unsafe epoll_event()
         var flags: UInt32 = 0
-        // A peer's end is only reported to a reader: the condition stays, and nobody else could clear it.
+        // A peer's end is only reported to those who ask for it: the condition stays, and nobody else could clear it.
         if interest.contains(.read) { flags |= Self.input | Self.hangUp }
+        if interest.contains(.end) { flags |= Self.hangUp }
         if interest.contains(.write) { flags |= Self.output }
         // If several loops wait for one listener, a connection wakes only one.
         if isShared { flags = Self.input | Self.exclusive }
@@ -48,6 +49,7 @@ import Glibc
             let (flags, target) = unsafe (events[index].events, events[index].data.fd)
             var readiness: Readiness = []
             if flags & (Self.input | Self.hangUp) != 0 { readiness.insert(.read) }
+            if flags & Self.hangUp != 0 { readiness.insert(.end) }
             if flags & Self.output != 0 { readiness.insert(.write) }
             if flags & (Self.error | Self.gone) != 0 { readiness.insert(.hangUp) }
             return (target, readiness)

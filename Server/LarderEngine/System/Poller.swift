@@ -6,6 +6,8 @@ struct Readiness: OptionSet, Sendable {
     static let write = Readiness(rawValue: 2)
     /// The peer or the descriptor is closed.
     static let hangUp = Readiness(rawValue: 4)
+    /// The peer sends no more. Reported without `read` too, while bytes of it are not read.
+    static let end = Readiness(rawValue: 8)
 }
 
 /// The owner of a descriptor that a loop watches. Confined to its loop.

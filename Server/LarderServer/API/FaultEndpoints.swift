@@ -251,10 +251,12 @@ extension ControlPlane {
         try setFaults(faults(of: journey, for: match, in: world), in: world)
     }
 
-    /// The faults of a journey that a world can have: TLS handshakes belong to `main`.
+    /// The faults of a journey that a world can have: TLS handshakes belong to `main`, and some actions need the demo backend.
     private func faults(of journey: Journey, for match: FaultMatch = FaultMatch(), in world: World) -> [Fault] {
         let hasHandshakes = servesTLS && world.id == World.mainID
-        return journey.faults(for: match).filter { hasHandshakes || $0.stage != .handshake }
+        return journey.faults(for: match).filter { fault in
+            (hasHandshakes || fault.stage != .handshake) && (hasDomain || !fault.action.kind.needsDomain)
+        }
     }
 
     /// The faults that an operation of a script sets; nil if it does something else.

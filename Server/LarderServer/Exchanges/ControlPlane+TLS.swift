@@ -21,7 +21,8 @@ extension ControlPlane {
     }
 }
 
-/// What goes wrong with the handshake of one connection: decided once, when the client has named its host. Safe from any thread.
+/// What goes wrong with the handshake of one connection: decided once, when the client has named its host. Asked on the loop of the
+/// connection only, so that nobody else decides meanwhile.
 private final class HandshakeDecision: Sendable {
     private let decide: @Sendable (_ host: String?) -> [FaultDecision]
     private let known = Mutex<Handshake?>(nil)
@@ -29,13 +30,12 @@ private final class HandshakeDecision: Sendable {
     init(_ decide: @escaping @Sendable (_ host: String?) -> [FaultDecision]) { self.decide = decide }
 
     private func handshake(_ host: String?) -> Handshake {
-        known.withLock { known in
-            if let known { return known }
-            var handshake = Handshake()
-            for fault in decide(host).map(\.fault) { fault.action.effect.change(&handshake, at: fault.at) }
-            known = handshake
-            return handshake
-        }
+        if let known = known.withLock({ $0 }) { return known }
+        var handshake = Handshake()
+        for fault in decide(host).map(\.fault) { fault.action.effect.change(&handshake, at: fault.at) }
+        let decided = handshake
+        known.withLock { $0 = decided }
+        return decided
     }
 
     /// What is wrong with the certificate: the first fault decides.

@@ -88,29 +88,32 @@ extension ConductReport {
     }
 
     private mutating func inspectPolling(_ entries: [JournalEntry]) {
-        var lastFrame: [Int64: (connection: Int, at: MonotonicTime)] = [:]
+        // By the client: another device of the person has no channel.
+        var lastFrame: [String: (connection: Int, at: MonotonicTime, end: ChannelEnd)] = [:]
         /// The reads that are needed, because frames before them were lost or late.
-        var gaps: [Int64: Int] = [:]
-        var losses: [Int64: Loss] = [:]
-        var polls: [Int64: [JournalEntry]] = [:]
+        var gaps: [String: Int] = [:]
+        var losses: [String: Loss] = [:]
+        var polls: [String: [JournalEntry]] = [:]
         for entry in entries {
             if case .frame(let frame) = entry.kind {
+                let client = entry.client
                 let isDisturbed = frame.injectedFault.map { $0 != "doubled" } ?? false
-                if isDisturbed { losses[entry.user] = Loss(at: entry.endedInWorld) }
-                if losses[entry.user]?.mayHide(entry) ?? false || lastFrame[entry.user]?.connection != entry.connection
-                {
-                    gaps[entry.user, default: 0] += 1
+                if isDisturbed { losses[client] = Loss(at: entry.endedInWorld) }
+                if losses[client]?.mayHide(entry) ?? false || lastFrame[client]?.connection != entry.connection {
+                    gaps[client, default: 0] += 1
                 }
-                lastFrame[entry.user] = (entry.connection, entry.endedInWorld)
+                lastFrame[client] = (entry.connection, entry.endedInWorld, frame.end)
             } else if ["/v1/changes", "/changes"].contains(entry.request.pathText), entry.status == 200,
-                let frame = lastFrame[entry.user]
+                let frame = lastFrame[entry.client]
             {
-                losses[entry.user]?.note(entry)
-                guard entry.startedInWorld - frame.at < .seconds(30) else { continue }
-                if let count = gaps[entry.user], count > 0 {
-                    gaps[entry.user] = count - 1
+                let client = entry.client
+                losses[client]?.note(entry)
+                guard entry.startedInWorld - frame.at < .seconds(30), frame.end.isLater(than: entry.startedInWorld)
+                else { continue }
+                if let count = gaps[client], count > 0 {
+                    gaps[client] = count - 1
                 } else {
-                    polls[entry.user, default: []].append(entry)
+                    polls[client, default: []].append(entry)
                 }
             }
         }

@@ -18,16 +18,18 @@ struct ExchangeJudge {
         var retryGap: Duration?
     }
 
+    /// A reply that the client may have kept.
     private struct Download {
         let number: Int
-        let tag: String
+        let tag: String?
         let bytes: Int
         let requested: MonotonicTime
         /// On the server's clock.
         let started: MonotonicTime
         let ended: MonotonicTime
         var freshFor: Duration
-        let mayBeStored: Bool
+        /// Nil if it must not be stored.
+        let selection: ReplySelection?
     }
 
     private struct Rejection {
@@ -60,6 +62,8 @@ struct ExchangeJudge {
         let ended: MonotonicTime
         let bytesSent: Int
         let isReload: Bool
+        /// Nil if its reply answers no other request.
+        let selection: ReplySelection?
     }
 
     /// Equal requests in a row with the same answer.
@@ -195,9 +199,14 @@ struct ExchangeJudge {
             started: entry.started,
             ended: entry.ended,
             bytesSent: entry.bytesSent,
-            isReload: entry.isReload
+            isReload: entry.isReload,
+            selection: ReplySelection(entry)
         )
-        let known = (flights[request] ?? []).filter { $0.number > entry.number - capacity }
+        // What another person asks for, or in another language, is something else.
+        let wanted = [FieldName.accept, .acceptLanguage].map { entry.request.fields.combined($0) ?? "" }
+        let key = "\(request) \(entry.account) \(wanted)"
+        let recent = (flights[key] ?? []).filter { $0.number > entry.number - capacity }
+        let known = recent.filter { $0.selection?.includes(entry) ?? true }
         // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
         for other in known where other.started > flight.started && (!other.isReload || flight.isReload) {
             judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started)
@@ -208,29 +217,36 @@ struct ExchangeJudge {
         if let earlier {
             judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration)
         }
-        flights.set((known + [flight]).suffix(Self.flightsMaximum), for: request, by: entry.number)
+        flights.set((recent + [flight]).suffix(Self.flightsMaximum), for: key, by: entry.number)
     }
 
     private func judgeRead(_ entry: JournalEntry, _ resource: String, _ judgement: inout Judgement) {
         guard entry.status == 200 || entry.status == 304 else { return }
         // A request that was sent before the first reply had arrived could not know of it.
         let known = (downloads[resource] ?? []).filter {
-            $0.ended <= entry.started && $0.mayBeStored && $0.number > entry.number - capacity
-        }
-        guard let earlier = known.last else {
-            if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
-            return
+            $0.ended <= entry.started && $0.selection != nil && $0.number > entry.number - capacity
         }
         // Of two replies that were in flight at once the client may have kept either: the one that has arrived last may be the answer to
         // the earlier request.
-        let held = known.filter { $0.number == earlier.number || $0.ended > earlier.started }
+        let held = known.filter { $0.number == known.last?.number || $0.ended > known.last?.started ?? $0.ended }
+        let control = entry.requestControl
+        // A request may ask for more than a reply that is fresh.
+        let asksForMore = control.maxAge != nil || control.minFresh != nil
+        let lifetimes = held.map { $0.freshFor - (entry.startedInWorld - $0.requested) }
+        let left: Duration = asksForMore ? .zero : lifetimes.min() ?? .zero
+        // A cache may keep one reply for each resource only: one for another person or language has replaced those before.
+        guard let earlier = known.last, held.allSatisfy({ $0.selection?.includes(entry) ?? false }),
+            earlier.tag != nil || left > .zero || entry.status == 304
+        else {
+            if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
+            return
+        }
         let isReload = entry.isReload
-        let left = held.map { $0.freshFor - (entry.startedInWorld - $0.requested) }.min() ?? .zero
         let sentTag = entry.request.fields.combined(.ifNoneMatch)
         if !isReload, left > .zero {
             // A conditional request is no finding: it costs little, and some clients validate at each start.
-            let rule: ConductReport.Rule? =
-                entry.status == 200 && entry.request.fields.range(of: "if-none-match") == nil ? .refetchedFresh : nil
+            let isConditional = sentTag != nil || entry.request.fields.range(of: "if-modified-since") != nil
+            let rule: ConductReport.Rule? = entry.status == 200 && !isConditional ? .refetchedFresh : nil
             let text = "was fresh for \(ExchangeVerdict.seconds(left)) more"
             judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule: rule)
         }
@@ -259,19 +275,19 @@ struct ExchangeJudge {
     }
 
     private mutating func note(_ entry: JournalEntry, _ resource: String) {
-        guard entry.status == 200 || entry.status == 304, let tag = entry.replyField("etag"), entry.isComplete,
-            entry.trace?.ending == nil
-        else { return }
+        guard entry.status == 200 || entry.status == 304, entry.isComplete, entry.trace?.ending == nil else { return }
         let known = downloads[resource] ?? []
+        let confirmed = entry.status == 304 ? known.last : nil
+        let mayBeStored = !entry.replyControl.noStore && !entry.requestControl.noStore
         let download = Download(
             number: entry.number,
-            tag: tag,
-            bytes: entry.status == 200 ? entry.bodyBytes : known.last?.bytes ?? 0,
+            tag: entry.replyField("etag") ?? confirmed?.tag,
+            bytes: confirmed?.bytes ?? entry.bodyBytes,
             requested: entry.startedInWorld,
             started: entry.started,
             ended: entry.ended,
             freshFor: entry.freshness,
-            mayBeStored: !(entry.replyField("cache-control")?.contains("no-store") ?? false)
+            selection: mayBeStored ? ReplySelection(entry) : nil
         )
         downloads.set((known + [download]).suffix(2), for: resource, by: entry.number)
     }

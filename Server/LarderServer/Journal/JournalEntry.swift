@@ -49,6 +49,16 @@ final class ExchangeTrace: Sendable {
     func add(gate: String, after count: Int) { change { if $0.gates.count == count { $0.gates.append(gate) } } }
 }
 
+/// When a live channel ended, on the clock of its world. Safe from any thread.
+final class ChannelEnd: Sendable {
+    private let time = Mutex<MonotonicTime?>(nil)
+
+    /// Later calls have no effect.
+    func note(_ now: MonotonicTime) { time.withLock { $0 = $0 ?? now } }
+
+    func isLater(than other: MonotonicTime) -> Bool { time.withLock { $0 }.map { $0 > other } ?? true }
+}
+
 /// An exchange, or a frame of a live channel.
 @dynamicMemberLookup
 struct JournalEntry: Sendable {
@@ -65,6 +75,7 @@ struct JournalEntry: Sendable {
         let token: String?
         /// What a fault did to the frame: lost, delayed, doubled, reordered, held back or silenced; nil for nothing.
         let injectedFault: String?
+        let end: ChannelEnd
     }
 
     enum Kind: Sendable {
@@ -113,19 +124,22 @@ struct JournalEntry: Sendable {
 
     var duration: Duration { record.ended - record.started }
 
+    /// Names the person: its user, or else its credentials, because another server's users are not known. Empty without both.
+    var account: String {
+        if user != 0 { return "user \(user)" }
+        guard let range = request.fields.range(of: "authorization") else { return "" }
+        return "\(ContentHash.hash64(request.head.span.extracting(range)))"
+    }
+
     /// Names the client whose exchanges are compared with each other: its device, its user, or without both its credentials and its
-    /// address. Another server's users are not known.
+    /// address.
     var client: String {
         if let device = ExchangeFacts.device(of: request) { return "device " + device }
-        if user != 0 { return "user \(user)" }
-        guard let range = request.fields.range(of: "authorization") else { return "peer " + request.peer.host }
-        return "peer \(request.peer.host) \(ContentHash.hash64(request.head.span.extracting(range)))"
+        return user != 0 ? account : "peer \(request.peer.host) \(account)"
     }
 
     /// Whether other clients may have the same name.
-    var isClientUnknown: Bool {
-        user == 0 && ExchangeFacts.device(of: request) == nil && request.fields.range(of: "authorization") == nil
-    }
+    var isClientUnknown: Bool { account.isEmpty && ExchangeFacts.device(of: request) == nil }
 
     /// Whether a write was carried out whose client does not know it.
     var isSilentlyCarriedOut: Bool {
@@ -272,8 +286,24 @@ extension JournalEntry {
 }
 
 extension JournalEntry {
+    /// The fields of the request with these names, each as one value.
+    func requestFields(_ names: [FieldName]) -> Fields {
+        var fields = Fields()
+        for name in names { if let value = request.fields.combined(name) { fields.set(name, value) } }
+        return fields
+    }
+
+    /// What the request asks of a cache.
+    var requestControl: CacheControl { CacheControl(request: requestFields([.cacheControl, .pragma])) }
+
+    /// What the reply allows a cache.
+    var replyControl: CacheControl { CacheControl(parsing: record.head.combined("cache-control").map { [$0] } ?? []) }
+
     /// Whether the request must reach the origin, as after a pull to refresh.
-    var isReload: Bool { request.fields.combined(.cacheControl)?.contains("no-cache") ?? false }
+    var isReload: Bool {
+        let control = requestControl
+        return control.noCache != .none || control.maxAge == 0
+    }
 
     /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
     var idempotencyKeys: [String] {
@@ -286,17 +316,11 @@ extension JournalEntry {
         return body["items"]?.array?.compactMap { $0["idempotencyKey"]?.string } ?? []
     }
 
-    /// The freshness lifetime that the reply states.
+    /// How long the reply was fresh when it was sent, by its own statement (RFC 9111 section 4.2).
     var freshness: Duration {
-        guard let control = replyField("cache-control"), !control.contains("no-cache") else { return .zero }
-        for directive in control.split(separator: ",") {
-            let parts = directive.split(separator: "=")
-            if parts.count == 2, parts[0].drop(while: { $0 == " " }).lowercased() == "max-age",
-                let seconds = DeltaSeconds.parse(parts[1])
-            {
-                return .seconds(seconds)
-            }
-        }
-        return .zero
+        let control = replyControl
+        guard control.noCache == .none, let lifetime = control.maxAge else { return .zero }
+        let age = replyField("age").map { Age.seconds(in: [.age: $0]) } ?? 0
+        return .seconds(max(0, lifetime - age))
     }
 }

@@ -29,13 +29,12 @@ final class RequestCounts: Sendable {
 
     func count(_ record: ExchangeRecord, _ route: Route, _ owner: WorldExchange?) {
         let findings = owner?.contractFindings.withLock { $0.count } ?? 0
+        let faults = (owner?.trace as? ExchangeTrace)?.decisions.map(\.fault.action.name) ?? []
         let key = Key(route: route, status: record.status == .noReply ? 0 : record.status.code)
         state.withLock { totals in
             totals.requests[key, default: 0] += 1
             totals.contractFindings += findings
-            for decision in (owner?.trace as? ExchangeTrace)?.decisions ?? [] {
-                totals.faults[decision.fault.action.name, default: 0] += 1
-            }
+            for name in faults { totals.faults[name, default: 0] += 1 }
         }
     }
 }

@@ -30,6 +30,9 @@ final class BodyMemory: Sendable {
 
     init(bytesMaximum: Int) { self.bytesMaximum = bytesMaximum }
 
+    /// A part of the memory that has no bytes yet.
+    var emptyLease: Lease { Lease(self, 0) }
+
     /// Takes a part of the memory.
     ///
     /// - Throws: `service-unavailable` if there is not so much.

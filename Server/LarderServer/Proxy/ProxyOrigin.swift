@@ -52,10 +52,9 @@ final class ProxyOrigin: Sendable {
     /// - Throws: a problem for a request that is not sent on.
     func handle(_ request: Request, _ exchange: Exchange, _ world: World) throws(Problem) {
         try check(request)
-        let lease = try memory.take(request.body.count)
         let isUpgrade = request.isWebSocketUpgrade
         let bytes = bytes(of: request, isUpgrade: isUpgrade)
-        let relay = ProxyRelay(request, exchange, world, self, lease)
+        let relay = ProxyRelay(request, exchange, world, self)
         let outgoing = UpstreamRequest(method: request.method, bytes: bytes, isUpgrade: isUpgrade)
         relay.begin(exchange.loop.send(outgoing, to: address, relay))
     }

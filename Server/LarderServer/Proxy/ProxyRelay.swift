@@ -24,7 +24,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private var phase = Phase.waiting
     /// What has arrived of the reply's content.
     private var body: [UInt8] = []
-    /// The memory that the bodies of the request and the reply have.
+    /// The memory that the reply's body has.
     private let lease: BodyMemory.Lease
     /// Weak: a stream whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
     /// and cancels the request.
@@ -38,14 +38,13 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         _ request: Request,
         _ exchange: Exchange,
         _ world: World,
-        _ origin: ProxyOrigin,
-        _ lease: BodyMemory.Lease
+        _ origin: ProxyOrigin
     ) {
         self.request = request
         self.exchange = exchange
         self.world = world
         self.origin = origin
-        self.lease = lease
+        lease = origin.memory.emptyLease
     }
 
     // The request retains its receiver until it is over.

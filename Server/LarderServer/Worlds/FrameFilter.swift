@@ -32,6 +32,7 @@ final class FrameFilter: LiveFilter {
     private let opening: Request
     private let subject: Int64
     private let state = Mutex(State())
+    private let channelEnd = ChannelEnd()
 
     init(_ fault: LiveFault, _ decision: FaultDecision?, world: World, opening: Request, subject: Int64) {
         self.fault = fault
@@ -52,6 +53,7 @@ final class FrameFilter: LiveFilter {
     }
 
     func closed() {
+        channelEnd.note(world.clock.uptime)
         let timers = state.withLock { state in
             defer { state.delayed = [:] }
             return [state.timer, state.release] + state.delayed.values
@@ -153,6 +155,7 @@ final class FrameFilter: LiveFilter {
 
     private func end(_ output: any LiveOutput) {
         state.withLock { $0.isOver = true }
+        channelEnd.note(world.clock.uptime)
         output.end(code: fault.closeCode.map { UInt16(clamping: $0) })
     }
 
@@ -169,7 +172,8 @@ final class FrameFilter: LiveFilter {
             channel: output.kind,
             direction: direction,
             token: token,
-            injectedFault: injectedFault
+            injectedFault: injectedFault,
+            end: channelEnd
         )
         journal.append(JournalEntry(frame, bytes: bytes, opening: opening, user: subject, in: world))
     }
