@@ -93,8 +93,10 @@ extension BearerSession {
     /// Uses the tokens that another process has stored in place of `tokens`.
     ///
     /// - Returns: false if no other tokens are stored.
+    /// - Throws: `.closed` if they are those of another user: the account was signed out, and its content with it. `.storage`.
     func adoptStored(inPlaceOf tokens: Tokens) async throws(LarderError) -> Bool {
         guard let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != tokens else { return false }
+        guard stored.userID == tokens.userID else { throw Self.closed }
         let isUsed = current.withLock { current in
             guard current.tokens == tokens else { return false }
             current.tokens = stored
@@ -121,6 +123,8 @@ extension BearerSession {
             // After a change that is being stored. A sign-in since then has put its tokens in place.
             try await storing.run { () async throws(LarderError) in
                 guard current.withLock({ $0.tokens == nil }) else { return }
+                // Those of the next user of the account stay.
+                guard !(cache.outboxDisk?.isReplaced ?? false) else { return }
                 try await secrets?.delete(Self.secretName)
             }
             return nil

@@ -224,6 +224,21 @@ struct SecretStoreTests {
         #expect(try await session(nil, try cache(2)).state == .signedIn(userID: "ben"))
     }
 
+    @Test func `the tokens of the next user of the account are not used in place of those of the one before`()
+        async throws
+    {
+        let session = try await session(keychain, try scene.cache(inMemory: true))
+        try await session.use(token: "a", userID: "ana")
+        // Another process signs out, and another user signs in there.
+        keychain.values.withLock { $0 = [:] }
+        try await self.session(keychain, try scene.cache(inMemory: true)).use(token: "b", userID: "ben")
+        var request = TransportRequest(url: "http://server/me")
+        try await session.authorize(&request)
+        let rejected = request
+        let error = await #expect(throws: LarderError.self) { try await session.renew(after: rejected) }
+        #expect(error?.code == .closed && session.userID == "ana")
+    }
+
     @Test func `nothing is saved after the cache was erased`() async throws {
         let cache = try scene.cache()
         let session = try await session(nil, cache)
