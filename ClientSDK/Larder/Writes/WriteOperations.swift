@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEvents
 import LarderHTTP
 import LarderResources
 import LarderStorage
@@ -107,7 +108,9 @@ struct WriteOperations: Sendable {
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
             let error = source.error(for: response, source.url(write.path))
             guard [409, 412].contains(response.status.code) else { throw error }
-            return try await Conflict(write, source).resolve(response, error, isAgain: attempt.isInDoubt)
+            // A copy of this attempt that was lost is an earlier one, too.
+            let isAgain = attempt.isInDoubt || !(LostCopies.current?.isEmpty ?? true)
+            return try await Conflict(write, source).resolve(response, error, isAgain: isAgain)
         }
         return response
     }
