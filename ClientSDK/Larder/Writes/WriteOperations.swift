@@ -209,6 +209,6 @@ private struct WriteReply {
 
     /// The ID that the client has chosen and the server has accepted.
     private var keptID: String? {
-        write.changes.first.flatMap { $0.id.hasPrefix(StoredWrite.localPrefix) ? nil : $0.id }
+        write.changes.first.flatMap { StoredWrite.isLocalID($0.id) ? nil : $0.id }
     }
 }
