@@ -49,6 +49,20 @@ extension DiskConnection {
         }
     }
 
+    /// Whether there is a metadata value that cannot be read, and that may not be taken for none: it is damaged, or it is encoded with
+    /// another transform or key, as is an operation that waits for its key.
+    package func isUnreadable(_ key: String) throws(DiskError) -> Bool {
+        let kind = MetadataKind.value
+        let isIntact =
+            try first(.findMetadata, kind.rawValue, key) { row -> Bool? in
+                let (stored, sum) = (row.bytes(0), row.int64(1))
+                guard value(of: key, kind, stored, sum: sum) == nil else { return nil }
+                return sum == ~DiskChecksum.plain([key], [kind.rawValue], stored)
+            } ?? nil
+        guard isIntact == true else { return isIntact != nil }
+        return try outbox(after: 0, limit: .max).contains { $0.operation == DiskOutboxRow.unreadableName }
+    }
+
     func setMetadata(_ kind: MetadataKind, _ key: String, _ value: [UInt8]?) throws(DiskError) {
         try checkKey(key)
         if let value, value.count > Self.metadataBytesMaximum {

@@ -1,3 +1,4 @@
+import Glibc
 import LarderSQLite
 import LarderTime
 import Synchronization
@@ -25,6 +26,8 @@ package final class DiskContext: Sendable {
     let knownOperations = Mutex<(@Sendable () -> [DiskOutboxRow])?>(nil)
     /// The commits of other processes.
     package let others = ForeignCommits()
+    /// The open file that only an erasure of this store removes: while it is open, no other file gets its number.
+    private let identity = Mutex<Int32?>(nil)
     private let granularity: Int64
     private let deferred = Mutex(DeferredWrites())
 
@@ -42,6 +45,30 @@ package final class DiskContext: Sendable {
         checksum = DiskChecksum(transform: configuration.transform?.identifier)
         seal = DiskSeal(transform: configuration.transform)
         files = DiskFiles(faults: configuration.faults)
+    }
+
+    deinit { identity.withLock { if let file = $0 { close(file) } } }
+
+    // MARK: Identity
+
+    /// The file that says which store this is. That of a directory that the system may remove is elsewhere.
+    private var pathOfIdentity: String { configuration.restartsWhileExists ?? pathOfLock }
+
+    /// Remembers which store this is, if it exists and this was not known before.
+    func identify() {
+        identity.withLock { file in
+            guard file == nil else { return }
+            let opened = unsafe open(pathOfIdentity, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            if opened >= 0 { file = opened }
+        }
+    }
+
+    /// Whether the store was erased, and another one is in its place: that of the next user.
+    var isReplaced: Bool {
+        identity.withLock { file in
+            guard let file, files.exists(pathOfIdentity) else { return false }
+            return !FileLock.isNamed(file, pathOfIdentity)
+        }
     }
 
     var path: String { configuration.directory + "/store.sqlite" }

@@ -111,7 +111,8 @@ extension DiskStore {
     /// Removes everything that the store has created, and its directory unless it has other files.
     ///
     /// Every later call throws `.erased`, so that late writes cannot bring anything back. Another process that has the store open
-    /// gets `.cannotOpen` on its next write.
+    /// gets `.cannotOpen` on its next write. If another process has erased it before, and a client has made another store in its place, that
+    /// one stays as it is.
     /// - Throws: the disk's error. Call again to remove the rest.
     public func erase() throws(DiskError) {
         guard !context.configuration.isInMemory else {
@@ -120,16 +121,25 @@ extension DiskStore {
                 state.connection = nil
             }
         }
+        let isReplaced = isReplaced
         // The outbox first: while its lock is there, other processes begin purged content anew.
-        let failure = eraseOutbox()
+        let failure = isReplaced ? nil : eraseOutbox()
         do {
             try writer.withLock { state in
                 state.isErased = true
                 giveUpConnections(&state)
                 let files = context.files
                 let directory = context.configuration.directory
-                guard files.exists(directory) else { return }
+                guard !isReplaced, files.exists(directory) else { return }
+                let isMissing = !files.exists(context.pathOfLock)
+                // An earlier call has removed everything but the directory.
+                if isMissing, !files.names(in: directory).contains(where: { $0.hasPrefix("store.") }) {
+                    _ = try files.removeDirectory(directory)
+                    return
+                }
                 try files.locked(context.pathOfLock) {
+                    // Another process may have erased it while this call waited for the lock.
+                    guard isMissing || !context.isReplaced else { return }
                     for name in files.names(in: directory) where name.hasPrefix("store.") && name != "store.lock" {
                         try files.remove("\(directory)/\(name)")
                     }
@@ -143,6 +153,9 @@ extension DiskStore {
         }
         if let failure { throw failure }
     }
+
+    /// Whether the store was erased, and another client has made one in its place.
+    package var isReplaced: Bool { context.isReplaced || openedOutboxStore?.isReplaced ?? false }
 
     private func eraseOutbox() -> DiskError? {
         // A store that never had an outbox must not get one.

@@ -11,15 +11,18 @@ extension DiskStore {
         if context.configuration.isInMemory { return try openInMemory(&state) }
         let wasOpen = state.wasOpen && !startsAnew()
         if wasOpen {
-            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+            try requireExistence()
         } else {
+            guard !context.isReplaced else { throw hasVanished }
             try context.files.makeDirectory(context.configuration.directory)
         }
         let generation = state.generation
         let connection = try context.files.locked(context.pathOfLock, makes: !wasOpen) {
             // The store may have been erased while this call waited for the lock.
-            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
-            return try openOrReplace(generation, wasOpen: wasOpen, lost)
+            try requireExistence()
+            let connection = try openOrReplace(generation, wasOpen: wasOpen, lost)
+            context.identify()
+            return connection
         }
         // Changes by other processes while it was closed are unknown, and memory may have values that were lost here.
         if wasOpen { context.others.note() }
@@ -32,11 +35,16 @@ extension DiskStore {
     /// Whether the directory was removed by the system, and not by a sign-out. Then nothing of it is known any more.
     private func startsAnew() -> Bool {
         guard !context.files.exists(context.pathOfLock), let path = context.configuration.restartsWhileExists,
-            context.files.exists(path)
+            context.files.exists(path), !context.isReplaced
         else { return false }
         context.others.note()
         context.post(.purged)
         return true
+    }
+
+    /// - Throws: `.cannotOpen` if the store was erased, also if another client has made one in its place.
+    func requireExistence() throws(DiskError) {
+        guard context.files.exists(context.pathOfLock), !context.isReplaced else { throw hasVanished }
     }
 
     var hasVanished: DiskError {
@@ -78,11 +86,11 @@ extension DiskStore {
         guard isElsewhere || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
         if !isElsewhere {
-            guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+            try requireExistence()
             try context.files.locked(context.pathOfLock, makes: false) {
                 // Another process may have done the work while this call waited for the lock.
                 if let known, known.database.hasMoved { return }
-                guard context.files.exists(context.pathOfLock) else { throw hasVanished }
+                try requireExistence()
                 try DiskReplacement(context).replace(because: cause, from: known)
             }
         }

@@ -81,6 +81,7 @@ extension DiskStore {
     private func openReader(_ generation: Int) throws -> DiskConnection {
         // While the lock is held, no other process replaces the file.
         try context.files.locked(context.pathOfLock, isShared: true, makes: false) {
+            guard !context.isReplaced else { throw hasVanished }
             let database = try Database(
                 .file(context.path),
                 context.options(readsOnly: true),

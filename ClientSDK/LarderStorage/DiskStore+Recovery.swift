@@ -12,7 +12,7 @@ extension DiskStore {
     /// | database overwritten or cut off | every operation that is readable or that this process knows | all that are readable | `notADatabase` or `corrupt` |
     /// | database emptied | as above | nothing | `vanished` |
     /// | database removed or renamed | everything | nothing; without its log and index the store counts as new, and nothing is reported | `vanished` |
-    /// | directory removed, or erased by another process | nothing: it counts as erased. Writes throw `cannotOpen`; pending operations are neither sent nor restored | a new store | – |
+    /// | directory removed, or erased by another process, also if a client has made a store in its place since | nothing: it counts as erased. Writes throw `cannotOpen`; pending operations are neither sent nor restored | a new store | – |
     /// | disk full | everything; new operations fail until there is room. Pending ones are sent from `DiskStore.Configuration.outboxReserveBytes`, and cached content is evicted for them | the same | `DiskError.code` `full`; `evicted` |
     /// | directory not writable | writes throw `readOnly`, reads continue | it cannot be opened: `readOnly` | – |
     ///

@@ -7,8 +7,10 @@ extension DiskStore {
     /// The bytes of a secret; nil if there is none.
     ///
     /// - Parameter name: letters, digits and hyphens.
-    /// - Throws: `.transform` if they cannot be decoded, `.inputOutput` if the file cannot be read.
+    /// - Throws: `.cannotOpen` if another client has made a store in place of this one, which was erased; `.transform` if they cannot be
+    ///   decoded, `.inputOutput` if the file cannot be read.
     package func secret(_ name: String) throws(DiskError) -> [UInt8]? {
+        guard !context.isReplaced else { throw hasVanished }
         let path = path(ofSecret: name)
         guard context.files.exists(path) else { return nil }
         guard let stored = context.files.read(path, first: 2 * Self.secretBytesMaximum) else {
@@ -36,7 +38,7 @@ extension DiskStore {
         do {
             // Erasing takes this lock too: a secret is not written after it.
             try files.locked(context.pathOfLock, makes: false) {
-                guard files.exists(context.pathOfLock) else { throw hasVanished }
+                try requireExistence()
                 if let stored {
                     try files.write(stored, to: path, temporary: path + ".new")
                 } else {

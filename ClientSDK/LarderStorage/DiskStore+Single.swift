@@ -23,6 +23,11 @@ extension DiskStore {
         try readOnce { try $0.metadata(key) }
     }
 
+    /// Whether there is a metadata value that cannot be read, and that may not be taken for none.
+    package func isUnreadable(_ key: String) throws(DiskError) -> Bool {
+        try readOnce { try $0.isUnreadable(key) }
+    }
+
     /// The change token of a feed.
     package func token(_ feed: String) throws(DiskError) -> String? {
         try readOnce { try $0.token(feed) }

@@ -45,7 +45,10 @@ public final class DiskStore: Sendable {
     public init(_ configuration: Configuration) throws(DiskError) {
         context = DiskContext(configuration)
         defer { context.deliver() }
-        guard !configuration.opensLate else { return }
+        guard !configuration.opensLate else {
+            if !configuration.isInMemory { context.identify() }
+            return
+        }
         try prepare()
     }
 
@@ -118,9 +121,10 @@ public final class DiskStore: Sendable {
         }
     }
 
-    /// Releases all files and locks until the next call, as before the process is suspended.
+    /// Releases all locks and databases until the next call, as before the process is suspended.
     ///
-    /// A running read keeps its own until it ends.
+    /// A running read keeps its own until it ends. An empty file, which nobody can lock through it, stays open: by it the store finds out
+    /// whether it was erased meanwhile.
     public func suspend() {
         guard !context.configuration.isInMemory else { return }
         openedOutboxStore?.suspend()

@@ -31,7 +31,7 @@ package final class FileProcessLock: ProcessLock {
                     guard isTaken else { throw error }
                     return false
                 }
-                if isNamed(file) {
+                if FileLock.isNamed(file, path) {
                     held = file
                     return true
                 }
@@ -46,13 +46,6 @@ package final class FileProcessLock: ProcessLock {
         descriptor.withLock { held in
             if let file = held.take() { FileLock.giveBack(file) }
         }
-    }
-
-    /// Whether the open file still has its name.
-    private func isNamed(_ file: Int32) -> Bool {
-        var (mine, named) = (stat(), stat())
-        guard unsafe fstat(file, &mine) == 0, unsafe lstat(path, &named) == 0 else { return false }
-        return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev
     }
 
     private func failure(_ what: String) -> DiskError {

@@ -37,6 +37,11 @@ package struct HTTPURL: Sendable, Hashable {
         return String(authority.prefix { $0 != ":" })
     }
 
+    /// Whether the host is this machine, which is reachable without a network interface.
+    package var isLocal: Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." }
+    }
+
     /// Whether the URL can be sent as it is: the host is a name or an address, and no byte needs percent-encoding (RFC 3986 §2).
     /// Square brackets are tolerated, because many servers accept them.
     package var isEncoded: Bool {

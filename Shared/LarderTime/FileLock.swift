@@ -22,4 +22,11 @@ package enum FileLock {
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
+
+    /// Whether an open file still has a name. While it is open, no other file gets its number.
+    package static func isNamed(_ descriptor: Int32, _ path: String) -> Bool {
+        var (mine, named) = (stat(), stat())
+        guard unsafe fstat(descriptor, &mine) == 0, unsafe lstat(path, &named) == 0 else { return false }
+        return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev
+    }
 }

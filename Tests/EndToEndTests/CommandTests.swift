@@ -192,6 +192,8 @@ struct CommandTests {
         #expect(rejected.code == 1 && rejected.errors.contains("post_99999"), "\(rejected)")
         let later = try await scene.run("outbox", on: backend.url)
         #expect(later.output.contains("Not found"), "\(later)")
+        let kept = try await scene.run("logout", on: backend.url)
+        #expect(kept.code == 1 && kept.errors.contains("1 rejected change would be lost"), "\(kept)")
         let left = try await scene.run("outbox", "--json", on: backend.url)
         let number = try #require(try left.json["items"]?[0]?["id"]?.integer, "\(left)")
         let drop = try await scene.run("outbox", "drop", "\(number)", on: backend.url)
@@ -285,6 +287,9 @@ struct CommandTests {
         let backend = try MockBackend.startSmall()
         let list = try await scene.run("chat", "--json", on: backend.url)
         let conversation = try #require(try list.json["items"]?[0]?["id"]?.string, "\(list)")
+        // Of two conversations.
+        let few = try await scene.run("chat", "--limit", "1", "--json", on: backend.url, user: "person2")
+        #expect(try few.json["items"]?.array?.count == 1, "\(few)")
         #expect(try await scene.run("chat", conversation, on: backend.url).code == 0)
         for text in ["first", "second"] {
             let run = try await scene.run("chat", conversation, "--send", text, "--offline", on: backend.url)

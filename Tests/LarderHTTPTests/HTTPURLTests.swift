@@ -21,6 +21,15 @@ struct HTTPURLTests {
     ])
     func `an invalid URL is rejected`(text: String) { #expect(HTTPURL(text) == nil) }
 
+    @Test(arguments: ["http://localhost:8080", "https://LOCALHOST:8443/a", "http://127.0.0.1", "https://[::1]:8443"])
+    func `a host of this machine is local`(text: String) { #expect(HTTPURL(text)?.isLocal == true) }
+
+    @Test(arguments: [
+        "http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://evil.example/?a=http://localhost",
+        "http://localhost@evil.example",
+    ])
+    func `a host that only looks so is not local`(text: String) { #expect(HTTPURL(text)?.isLocal == false) }
+
     // The examples of RFC 3986 §5.4, as far as the result is an http URL.
     @Test(arguments: [
         ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),

@@ -84,6 +84,21 @@ struct DiskSharingTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.directory.path))
     }
 
+    @Test func `a store that was erased elsewhere neither reads nor erases the one that is in its place`() throws {
+        let (one, two) = (try fixture.store(), try fixture.store())
+        try two.erase()
+        let next = try fixture.store()
+        try next.put(fixture.entity("1"))
+        try next.setSecret([1], for: "s")
+        one.suspend()
+        #expect(throws: DiskError.self) { try one.entity(fixture.key("1")) }
+        #expect(throws: DiskError.self) { try one.put(fixture.entity("2")) }
+        #expect(throws: DiskError.self) { try one.secret("s") }
+        try one.erase()
+        try next.put(fixture.entity("3"))
+        #expect(try next.entity(fixture.key("1")) != nil && next.secret("s") == [1])
+    }
+
     @Test func `with many threads every read sees exactly one commit`() async throws {
         let one = try fixture.store { $0.busyTimeout = .seconds(3_600) }
         let two = try fixture.store { $0.busyTimeout = .seconds(3_600) }

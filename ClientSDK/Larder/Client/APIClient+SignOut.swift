@@ -9,7 +9,8 @@ extension APIClient {
     ///
     /// Unsent changes are lost; see `cache.outbox.status`. Nothing is left on the device when the revocation begins, which can take as long
     /// as a request. From now on changes are rejected with `.closed`, and `http` sends without credentials. A call while another one is
-    /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory.
+    /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory. A call
+    /// after such a client has followed a sign-out elsewhere erases nothing of it.
     /// A cancelled caller no longer waits; the sign-out is carried out nevertheless.
     ///
     /// - Throws: `.storage` if files could not be removed: call it again, or open the account's next client, which goes on before it
@@ -32,7 +33,8 @@ extension APIClient {
         services.end()
         images.close()
         cache.outbox.end()
-        let marker = cache.disk.flatMap { Self.signOutMarker(accountDirectories, $0.configuration) }
+        let isReplaced = cache.outboxDisk?.isReplaced ?? false
+        let marker = isReplaced ? nil : cache.disk.flatMap { Self.signOutMarker(accountDirectories, $0.configuration) }
         do { try marker?.set() } catch {
             // What can be removed is removed nevertheless.
             cache.configuration.onEvent(.storageFailed(LarderError(error)))
@@ -40,10 +42,12 @@ extension APIClient {
         let (token, unforgotten) = await session.forget(isFinal: true)
         images.clearMemory()
         cache.close()
-        await http.cache?.removeAll()
+        if !isReplaced { await http.cache?.removeAll() }
         // The account's directory contains the others and is the last.
-        let left = await cache.core.changing {
-            await Self.erase(
+        let left = await cache.core.changing { () async -> LarderError? in
+            // Nothing is left of this account but what its stores have in memory.
+            if isReplaced { return await Self.erase(nil, [cache.disk], [], nil) }
+            return await Self.erase(
                 uploading.files,
                 stores.all + [cache.disk],
                 accountDirectories,

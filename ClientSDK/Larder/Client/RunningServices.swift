@@ -78,7 +78,8 @@ final class RunningServices: Sendable {
             monitoring.dataBudget = settings.dataBudget
             if let budget = settings.dataBudget { Self.restore(budget, cache, telemetry) }
             // A given source always counts.
-            monitoring.requiresInterface = settings.networkSource != nil || !Self.isLocal(server)
+            let isLocal = HTTPURL(server)?.isLocal ?? false
+            monitoring.requiresInterface = settings.networkSource != nil || !isLocal
             network = NetworkMonitor(
                 source: settings.networkSource ?? NetworkMonitor.systemSource().source,
                 configuration: monitoring,
@@ -147,11 +148,6 @@ final class RunningServices: Sendable {
                 } catch { telemetry.record(.note(name: "dataUseNotKept", detail: "\(error)")) }
             }
         }
-    }
-
-    /// Whether a server is on this machine and reachable without a network interface.
-    static func isLocal(_ server: String) -> Bool {
-        ["://127.", "://localhost", "://[::1]"].contains { server.contains($0) }
     }
 
     private static func fetch(

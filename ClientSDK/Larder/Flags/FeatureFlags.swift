@@ -13,12 +13,23 @@ public final class FeatureFlags: Sendable {
     private struct Settings: Codable, Equatable {
         var remote: [String: Bool] = [:]
         var overrides: [String: Bool] = [:]
+
+        /// Other settings, with what has changed from earlier ones to these.
+        func rebased(on other: Settings, from earlier: Settings) -> Settings {
+            var result = other
+            if remote != earlier.remote { result.remote = remote }
+            for name in Set(overrides.keys).union(earlier.overrides.keys)
+            where overrides[name] != earlier.overrides[name] {
+                result.overrides[name] = overrides[name]
+            }
+            return result
+        }
     }
 
     private struct State {
         var settings = Settings()
-        /// Whether the settings are stored.
-        var isSaved = true
+        /// The settings as this process has read or stored them last.
+        var saved = Settings()
         /// Fetches are numbered at their start: an old response never replaces a newer one.
         var lastFetch: UInt64 = 0
         var appliedFetch: UInt64 = 0
@@ -57,6 +68,7 @@ public final class FeatureFlags: Sendable {
         do {
             if let bytes = try store?.metadata(Self.storageKey) {
                 state.settings = try JSONDecoder().decode(Settings.self, from: Data(bytes))
+                state.saved = state.settings
             }
         } catch {
             // The defaults hold.
@@ -78,7 +90,7 @@ public final class FeatureFlags: Sendable {
     /// - Throws: `.storage` if the override lasts only until the process ends.
     public func setOverride(_ value: Bool?, for key: Key) throws(LarderError) {
         change { $0.settings.overrides[key.name] = value }
-        try save()
+        try save(key.name)
     }
 
     /// Fetches the server's settings and replaces the known ones. Of overlapping calls, the one that started last wins.
@@ -105,32 +117,53 @@ public final class FeatureFlags: Sendable {
             state.appliedFetch = number
             state.settings.remote = settings
         }
-        if !state.withLock({ $0.isSaved }) { try save() }
+        if state.withLock({ $0.settings != $0.saved }) { try save() }
     }
 
-    private func change(_ body: (inout State) -> Void) {
-        let changed = state.withLock { state in
-            let before = state.settings
+    private func change(_ body: (inout State) -> Void) { report(apply(body)) }
+
+    /// - Returns: the names of changed switches, for `report`.
+    private func apply(_ body: (inout State) -> Void) -> Set<String> {
+        state.withLock { state in
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
             let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
             if !changed.isEmpty { hub.post(changed) }
-            if state.settings != before { state.isSaved = false }
             return changed
         }
+    }
+
+    /// Calls the telemetry, without a lock.
+    private func report(_ changed: Set<String>) {
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
     }
 
-    private func save() throws(LarderError) {
+    /// Changes the stored settings by what this process has changed, and takes over what others have stored since.
+    ///
+    /// - Parameter name: an override that is stored even if this process knows no difference.
+    private func save(_ name: String? = nil) throws(LarderError) {
         guard let store else { return }
         do {
-            try saving.withLock { _ in
-                let settings = state.withLock { $0.settings }
-                let bytes = Array(try JSONEncoder().encode(settings))
-                try store.write { transaction in try transaction.setMetadata(bytes, for: Self.storageKey) }
-                state.withLock { $0.isSaved = $0.settings == settings }
+            let changed = try saving.withLock { (_) throws -> Set<String> in
+                let (mine, saved) = state.withLock { ($0.settings, $0.saved) }
+                let stored = try store.write { transaction throws -> Settings in
+                    var settings = saved
+                    if let bytes = try transaction.metadata(Self.storageKey) {
+                        // Those that cannot be decoded are replaced.
+                        settings = (try? JSONDecoder().decode(Settings.self, from: Data(bytes))) ?? saved
+                    }
+                    settings = mine.rebased(on: settings, from: saved)
+                    if let name { settings.overrides[name] = mine.overrides[name] }
+                    try transaction.setMetadata(Array(JSONEncoder().encode(settings)), for: Self.storageKey)
+                    return settings
+                }
+                return apply { state in
+                    state.settings = state.settings.rebased(on: stored, from: mine)
+                    state.saved = stored
+                }
             }
+            report(changed)
         } catch {
             let text = "Feature flags hold until the process ends: they cannot be stored. \(error)"
             throw LarderError(.storage, text, cause: error)

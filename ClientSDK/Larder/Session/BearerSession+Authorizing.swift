@@ -44,8 +44,8 @@ extension BearerSession {
     ///   a user. `.storage`.
     func requireUser() async throws(LarderError) {
         guard current.withLock({ $0.tokens == nil && !$0.hasEnded }) else { return }
-        let user = try await cache.core.changing { () async throws(LarderError) -> String? in try owner() }
-        guard user != nil else { return }
+        let owner = try await cache.core.changing { () async throws(LarderError) -> Owner? in try owner() }
+        guard owner != nil else { return }
         throw LarderError(
             .unauthorized,
             "The user of the account has signed out. The change waits for the next sign-in."

@@ -61,40 +61,76 @@ extension BearerSession {
     ///
     /// Call it while holding `storingLock`. The owner is stored before the tokens: without them, the same user can sign in again.
     ///
-    /// - Throws: `.invalidArgument` if they belong to another user; `.storage`.
+    /// - Throws: `.invalidArgument` if they belong to another user; `.storage`, also if it cannot be read to whom.
     private func claim(for userID: String) throws(LarderError) {
-        guard let owner = try owner() else {
-            guard let disk = cache.outboxDisk else { return current.withLock { $0.owner = userID } }
-            do {
-                try disk.write(.powerLoss) { transaction in
-                    try transaction.setMetadata(Array(userID.utf8), for: Self.ownerKey)
-                }
-            } catch {
-                throw LarderError(error)
-            }
-            return
+        guard let owner = try owner() else { return try setOwner(userID) }
+        guard case .user(let name) = owner else {
+            throw LarderError(
+                .storage,
+                "The owner of the account cannot be read: nobody can sign in. Give the key back with which it was stored, or erase the "
+                    + "account (APIClient.signOut)."
+            )
         }
-        guard owner != userID else { return }
+        guard name != userID else { return }
         throw LarderError(
             .invalidArgument,
-            "The account has the content of user \"\(owner)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
+            "The account has the content of user \"\(name)\", so that \"\(userID)\" cannot sign in to it. Sign out first "
                 + "(APIClient.signOut), or open a client with another account name."
         )
     }
 
-    /// The user to whom the account's content belongs; nil if nobody has signed in.
-    func owner() throws(LarderError) -> String? {
-        guard let disk = cache.outboxDisk else { return current.withLock { $0.owner } }
-        do { return try disk.metadata(Self.ownerKey).map { String(decoding: $0, as: UTF8.self) } } catch {
+    /// To whom the account's content and its unsent changes belong.
+    enum Owner {
+        case user(String)
+        /// Somebody has signed in; who it was is damaged or needs another key, as do changes that wait.
+        case unreadable
+    }
+
+    /// To whom the account's content belongs; nil if nobody has signed in.
+    func owner() throws(LarderError) -> Owner? {
+        do {
+            if let stored = try cache.outboxDisk?.metadata(Self.ownerKey) {
+                return .user(String(decoding: stored, as: UTF8.self))
+            }
+            if let known = current.withLock({ $0.owner }) { return .user(known) }
+            return try cache.outboxDisk?.isUnreadable(Self.ownerKey) ?? false ? .unreadable : nil
+        } catch {
             throw LarderError(error)
+        }
+    }
+
+    private func setOwner(_ userID: String) throws(LarderError) {
+        do {
+            try cache.outboxDisk?.write(.powerLoss) { transaction in
+                try transaction.setMetadata(Array(userID.utf8), for: Self.ownerKey)
+            }
+        } catch {
+            throw LarderError(error)
+        }
+        current.withLock { $0.owner = userID }
+    }
+
+    /// Stores whose tokens there are, if the store has lost it. A failure is reported.
+    func restoreOwner() async {
+        do throws(LarderError) {
+            try await cache.core.changing { () async throws(LarderError) in
+                guard let userID, let disk = cache.outboxDisk else { return }
+                let stored: [UInt8]?
+                do { stored = try disk.metadata(Self.ownerKey) } catch { throw LarderError(error) }
+                if stored == nil { try setOwner(userID) }
+            }
+        } catch {
+            cache.configuration.onEvent(.storageFailed(error))
         }
     }
 
     /// Uses the tokens that another process has stored in place of `tokens`.
     ///
     /// - Returns: false if no other tokens are stored.
+    /// - Throws: `.closed` if they are those of another user: the account was signed out, and its content with it. `.storage`.
     func adoptStored(inPlaceOf tokens: Tokens) async throws(LarderError) -> Bool {
         guard let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != tokens else { return false }
+        guard stored.userID == tokens.userID else { throw Self.closed }
         let isUsed = current.withLock { current in
             guard current.tokens == tokens else { return false }
             current.tokens = stored
@@ -121,6 +157,8 @@ extension BearerSession {
             // After a change that is being stored. A sign-in since then has put its tokens in place.
             try await storing.run { () async throws(LarderError) in
                 guard current.withLock({ $0.tokens == nil }) else { return }
+                // Those of the next user of the account stay.
+                guard !(cache.outboxDisk?.isReplaced ?? false) else { return }
                 try await secrets?.delete(Self.secretName)
             }
             return nil

@@ -36,7 +36,7 @@ public final class BearerSession: HTTPSource.Authorizer {
         /// A grant that could not be stored yet, and the tokens that it replaces.
         var unstored: (tokens: Tokens, old: Tokens)?
         var renewal: SingleFlight<Void, Void, LarderError>?
-        /// The user whose content a cache without a disk has. With a disk, the owner is in the outbox's store (`ownerKey`).
+        /// The user whose content the cache has, as far as this process knows. With a disk, the owner is in the outbox's store (`ownerKey`).
         var owner: String?
         /// Whether the account was signed out with its content: no later sign-in is stored.
         var hasEnded = false
@@ -93,6 +93,7 @@ public final class BearerSession: HTTPSource.Authorizer {
         storingLock = directory.map { FileProcessLock(path: $0 + "/store.session-change") }
         let tokens = try await Self.stored(in: self.secrets, reportedTo: cache)
         current = Mutex(Current(tokens: tokens, owner: tokens?.userID))
+        await restoreOwner()
     }
 
     public var state: State { current.withLock { Self.state($0.tokens) } }

@@ -34,12 +34,16 @@ struct StoredWrite: Codable, Sendable {
 
     /// The local identifiers in the path and the body, and of the changed entities.
     var localIDs: Set<String> {
-        let words = path.split(whereSeparator: Self.isSeparator).map(String.init)
-        // A text that only begins as an identifier is none.
-        let length = Self.localPrefix.count + 36
-        let texts = (body ?? "").split(separator: "\"").lazy.map(String.init)
-            .filter { $0.count == length && !$0.contains(" ") }
-        return Set(words + texts + changes.map(\.id) + edits.map(\.id)).filter { $0.hasPrefix(Self.localPrefix) }
+        let words = path.split(whereSeparator: Self.endsLocalID).map(String.init)
+        let texts = (body ?? "").split(separator: "\"").lazy.map(String.init).filter(Self.isLocalID)
+        return Set(words + texts + changes.map(\.id) + edits.map(\.id)).filter(Self.isLocalID)
+    }
+
+    /// Whether a text has the form of `APIClient.localID`. One that only begins so is a word of the server.
+    static func isLocalID(_ text: String) -> Bool {
+        guard text.hasPrefix(localPrefix) else { return false }
+        let groups = text.dropFirst(localPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
+        return groups.map(\.count) == [8, 4, 4, 4, 12] && groups.allSatisfy { $0.allSatisfy(\.isHexDigit) }
     }
 
     /// The local identifiers that no change of this write creates.
@@ -48,6 +52,11 @@ struct StoredWrite: Codable, Sendable {
     }
 
     private static func isSeparator(_ character: Character) -> Bool { "/?&=".contains(character) }
+
+    /// Whether a local identifier may stand beside a character in a path: nothing else can be meant.
+    private static func endsLocalID(_ character: Character) -> Bool {
+        !character.isLetter && !character.isNumber && character != "-"
+    }
 
     // MARK: Sending
 
@@ -79,8 +88,8 @@ struct StoredWrite: Codable, Sendable {
     /// What says that the entity at the path has a new tag.
     func successor(_ tag: EntityTag) -> String { "If-Match \(path) \(tag)" }
 
-    /// The write with server IDs in place of local ones: as a segment of the path or a value of the query, and as a string of the body; and
-    /// with the tag of the latest edit of this client in `If-Match`.
+    /// The write with server IDs in place of local ones: in the path, where one that the app has made is a whole segment or value of the query,
+    /// and as a string of the body; and with the tag of the latest edit of this client in `If-Match`.
     func replacingIDs(_ ids: [String: String]) -> StoredWrite {
         var write = self
         let mark = "If-Match "
@@ -108,6 +117,7 @@ struct StoredWrite: Codable, Sendable {
     }
 
     private static func replacing(_ local: String, _ server: String, inPath path: String) -> String {
+        let isEnd = isLocalID(local) ? endsLocalID : isSeparator
         var result = ""
         var word = ""
         func finish() {
@@ -115,7 +125,7 @@ struct StoredWrite: Codable, Sendable {
             word = ""
         }
         for character in path {
-            guard isSeparator(character) else {
+            guard isEnd(character) else {
                 word.append(character)
                 continue
             }

@@ -9,6 +9,7 @@ import LarderTransport
 /// | the beginning | under the same idempotency key, which returns the same upload |
 /// | a piece, or another attempt was further (409) | the next attempt asks with `HEAD` how much the server has |
 /// | the reply to the last piece | an empty last piece returns it (with tus: the server has the whole file); if the server has it no more, the write is rejected, and a person decides |
+/// | the same, and the API is at another origin since | the write is rejected, and a person decides |
 /// | the server has forgotten the upload (404, 410) before its last piece | it begins anew, under another key |
 ///
 /// A reply with `Upload-Complete: ?1` is the reply of the write, whatever its status; with tus the success that has taken the last byte.
@@ -27,7 +28,11 @@ struct UploadSender: Sendable {
     /// - Throws: `.offline` for what the next attempt continues; `.invalidArgument` if the server does not do what the protocol says.
     func send() async throws(LarderError) -> TransportResponse {
         var place = try await files.place(file.name)
-        if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) { place = UploadFiles.Place(key: key) }
+        if place.key != key || !(place.url.map { source.isOwn($0) } ?? true) {
+            // The present server need not know what became of it at the one before.
+            if place.key == key, place.isEnding { throw LarderError(.invalidArgument, Self.undecided) }
+            place = UploadFiles.Place(key: key)
+        }
         var known: TransportResponse?
         if place.url == nil {
             let begun = try await source.send(beginning(place))
@@ -101,12 +106,7 @@ struct UploadSender: Sendable {
         guard error.code != .unexpectedReply else { return error }
         let isForgotten = reply.status == .notFound || reply.status == .gone
         if isForgotten && place.isEnding || isComplete && [.badRequest, .conflict].contains(reply.status) {
-            return LarderError(
-                .rejected,
-                "The server may have got the whole file, and does not say what has become of it. See whether the change was made; then send "
-                    + "it again (Outbox.retry), or drop it.",
-                status: Int(reply.status.code)
-            )
+            return LarderError(.rejected, Self.undecided, status: Int(reply.status.code))
         }
         if isForgotten {
             try await forget()
@@ -117,6 +117,10 @@ struct UploadSender: Sendable {
         }
         return error
     }
+
+    private static let undecided =
+        "The server may have got the whole file, and does not say what has become of it. See whether the change was made; then send it "
+        + "again (Outbox.retry), or drop it."
 
     private static func interrupted(_ text: String) -> LarderError { LarderError(TransportError(.interrupted, text)) }
 

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEvents
 import LarderHTTP
 import LarderResources
 import LarderStorage
@@ -107,7 +108,9 @@ struct WriteOperations: Sendable {
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
             let error = source.error(for: response, source.url(write.path))
             guard [409, 412].contains(response.status.code) else { throw error }
-            return try await Conflict(write, source).resolve(response, error, isAgain: attempt.isInDoubt)
+            // A copy of this attempt that was lost is an earlier one, too.
+            let isAgain = attempt.isInDoubt || !(LostCopies.current?.isEmpty ?? true)
+            return try await Conflict(write, source).resolve(response, error, isAgain: isAgain)
         }
         return response
     }
@@ -206,6 +209,6 @@ private struct WriteReply {
 
     /// The ID that the client has chosen and the server has accepted.
     private var keptID: String? {
-        write.changes.first.flatMap { $0.id.hasPrefix(StoredWrite.localPrefix) ? nil : $0.id }
+        write.changes.first.flatMap { StoredWrite.isLocalID($0.id) ? nil : $0.id }
     }
 }

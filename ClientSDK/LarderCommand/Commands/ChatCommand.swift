@@ -52,13 +52,13 @@ struct ChatCommand {
 
     private func conversations() async throws {
         let reading = try await context.read(client.chat.conversations, called: "conversations")
-        let list = reading.snapshot.value?.items ?? []
+        let list = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 50)
         if terminal.isJSON {
             terminal.json(try Badge(reading.snapshot).json(with: list))
             return await context.finish()
         }
         let names = await nameCache.names(list.flatMap(\.memberIDs))
-        for conversation in list.prefix(context.arguments.limit ?? 50) {
+        for conversation in list {
             terminal.line(
                 terminal.paint(TextWidth.pad(TextWidth.clean(conversation.id), 16), .dim) + "  "
                     + TextWidth.fit(title(conversation, names), 60) + "  "

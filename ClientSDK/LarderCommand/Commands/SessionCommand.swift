@@ -26,13 +26,20 @@ struct SessionCommand {
         )
     }
 
+    private static func loss(_ count: Int, _ kind: String, _ remedy: String) -> String {
+        count == 0 ? "" : "\(count) \(kind) change\(count == 1 ? "" : "s") would be lost. \(remedy). "
+    }
+
     func logout(isForced: Bool) async throws {
         await context.drain()
-        let left = context.cache.outbox.entries.count
-        guard left == 0 || isForced else {
+        let outbox = context.cache.outbox
+        let rejected = outbox.rejected.count
+        let unsent = outbox.entries.count - rejected
+        guard unsent + rejected == 0 || isForced else {
             throw Failure(
-                "\(left) unsent change\(left == 1 ? "" : "s") would be lost. Send them with 'larder outbox send', or add "
-                    + "--force."
+                Self.loss(unsent, "unsent", "Send what is unsent with 'larder outbox send'")
+                    + Self.loss(rejected, "rejected", "Decide about what was rejected ('larder outbox')")
+                    + "Or add --force."
             )
         }
         try await context.client.signOut()

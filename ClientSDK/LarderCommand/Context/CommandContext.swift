@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderDemo
+import LarderHTTP
 import LarderModels
 
 /// The state that all commands share: the account's client, the terminal and the events of this run.
@@ -70,7 +71,7 @@ final class CommandContext: Sendable {
         let (source, explanation) = NetworkMonitor.systemSource()
         var monitoring = NetworkMonitor.Configuration()
         // A server on this machine is reachable without a network interface.
-        monitoring.requiresInterface = !Self.isLocal(arguments.server)
+        monitoring.requiresInterface = !(HTTPURL(arguments.server)?.isLocal ?? false)
         let telemetry = recorder.telemetry
         trace =
             arguments.isTracing
@@ -150,10 +151,6 @@ final class CommandContext: Sendable {
             arguments.isOffline ? "--offline" : nil,
         ]
         return ([arguments.name] + flags.compactMap { $0 }).joined(separator: " ")
-    }
-
-    private static func isLocal(_ server: String) -> Bool {
-        ["http://127.", "http://localhost", "http://[::1]"].contains { server.hasPrefix($0) }
     }
 
     private static func connect(

@@ -4,25 +4,11 @@ import Synchronization
 
 /// The events of one connection, in order. One task may read them.
 ///
-/// The sequence ends when the server ends it and throws if the connection breaks or is silent. The connection is
-/// closed when this value is released.
-public final class EventStream: AsyncSequence, Sendable {
-    private struct Iterator: AsyncIteratorProtocol {
-        let stream: EventStream
-
-        mutating func next() async throws(EventStreamError) -> EventStream.Event? {
-            try await stream.receive()
-        }
-
-        mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(EventStreamError) -> EventStream.Event? { try await stream.receive() }
-    }
-
+/// The connection is closed when this value is released.
+package final class EventStream: Sendable {
     private struct State {
         var parser: EventStreamParser
         var events: [EventStream.Event] = []
-        var lastEventID: String
         var end: Result<Void, EventStreamError>?
     }
 
@@ -36,30 +22,19 @@ public final class EventStream: AsyncSequence, Sendable {
     init(_ stream: TransportStream, _ clock: any MonotonicClock, lastEventID: String) {
         body = Mutex(stream.body)
         self.clock = clock
-        state = Mutex(State(parser: EventStreamParser(lastEventID: lastEventID), lastEventID: lastEventID))
+        state = Mutex(State(parser: EventStreamParser(lastEventID: lastEventID)))
     }
-
-    /// The `lastEventID` that resumes after the last event that was read.
-    public var lastEventID: String { state.withLock { $0.events.isEmpty ? $0.parser.lastEventID : $0.lastEventID } }
 
     /// The server's reconnection time; nil if it has sent none.
-    public var retry: Duration? { state.withLock { $0.parser.retry } }
+    package var retry: Duration? { state.withLock { $0.parser.retry } }
 
-    /// Creates an iterator, which continues where others stopped.
-    public func makeAsyncIterator() -> some AsyncIteratorProtocol<EventStream.Event, EventStreamError> {
-        Iterator(stream: self)
-    }
-
-    /// Returns the next event; nil after the server has ended the stream.
-    public func receive() async throws(EventStreamError) -> EventStream.Event? {
+    /// Returns the next event; nil after the server has ended the stream. Its `id` resumes after it.
+    ///
+    /// - Throws: if the connection breaks or is silent, at each later call too.
+    package func receive() async throws(EventStreamError) -> EventStream.Event? {
         while true {
             let (event, end): (EventStream.Event?, Result<Void, EventStreamError>?) = state.withLock { state in
-                guard state.events.isEmpty else {
-                    let event = state.events.removeFirst()
-                    state.lastEventID = event.id
-                    return (event, nil)
-                }
-                return (nil, state.end)
+                state.events.isEmpty ? (nil, state.end) : (state.events.removeFirst(), nil)
             }
             if let event { return event }
             if let end {

@@ -4,7 +4,7 @@ package import LarderTime
 
 /// Opens event streams (Server-Sent Events, WHATWG HTML §9.2) over a transport: `APIClient.openChannel`.
 ///
-/// The client does not reconnect: the caller decides what to do about missed events and resumes with `lastEventID`.
+/// The client does not reconnect: the caller decides what to do about missed events and resumes with the ID of the last event.
 /// Safe from any task.
 package struct EventStreamClient: Sendable {
     /// The timeout for the response's head.
@@ -66,30 +66,13 @@ package struct EventStreamClient: Sendable {
         }
         let type = stream.fields[.contentType]?.split(separator: ";").first.map(FieldList.trimmed)
         guard stream.status == .ok, type?.lowercased() == "text/event-stream" else {
-            throw await rejection(stream)
+            let what =
+                stream.status == .ok
+                ? "The response is '\(stream.fields[.contentType] ?? "without a type")', not an event stream."
+                : "The server answered with \(stream.status.code)."
+            throw EventStreamError(.rejected, what, status: stream.status)
         }
         return EventStream(stream, clock, lastEventID: lastEventID)
-    }
-
-    private func rejection(_ stream: TransportStream) async -> EventStreamError {
-        let body = await until(clock.uptime + Self.openTimeout, by: clock) { () -> [UInt8] in
-            var body: [UInt8] = []
-            do { while body.count < 65_536, let piece = try await stream.body.next() { body += piece } } catch {
-                // The response is a rejection even if its content cannot be read.
-            }
-            return Array(body.prefix(65_536))
-        }
-        let what =
-            stream.status == .ok
-            ? "The response is '\(stream.fields[.contentType] ?? "without a type")', not an event stream."
-            : "The server answered with \(stream.status.code)."
-        return EventStreamError(
-            .rejected,
-            what,
-            status: stream.status,
-            fields: stream.fields,
-            body: body ?? []
-        )
     }
 
     static func broken(_ error: TransportError) -> EventStreamError {

@@ -9,10 +9,6 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
     public let description: String
     /// The status of the response, if the code is `.rejected`.
     public let status: Status?
-    /// The fields of that response.
-    public let fields: Fields
-    /// The content of that response, at most 64 KiB.
-    public let body: [UInt8]
     /// The transport's error, if the code is `.disconnected`.
     public let transport: TransportError?
 
@@ -21,21 +17,17 @@ public struct EventStreamError: Error, Sendable, CustomStringConvertible {
         _ code: ErrorCode<EventStreamError>,
         _ description: String,
         status: Status? = nil,
-        fields: Fields = Fields(),
-        body: [UInt8] = [],
         transport: TransportError? = nil
     ) {
         self.code = code
         self.description = description
         self.status = status
-        self.fields = fields
-        self.body = body
         self.transport = transport
     }
 }
 
 extension ErrorCode where Scope == EventStreamError {
-    /// The response is not an event stream: see `status` and `body`.
+    /// The response is not an event stream: see `status`.
     public static var rejected: Self { Self(rawValue: "rejected") }
     /// The server ended the stream for good (204 No Content). Do not reconnect.
     public static var finished: Self { Self(rawValue: "finished") }

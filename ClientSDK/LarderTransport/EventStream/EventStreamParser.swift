@@ -1,15 +1,15 @@
 extension EventStream {
     /// One event of an event stream.
-    public struct Event: Sendable, Hashable {
+    package struct Event: Sendable, Hashable {
         /// The event type; `message` if the stream has none.
-        public var type: String
+        package var type: String
         /// The data; lines are joined by LF.
-        public var data: String
+        package var data: String
         /// The last ID in the stream up to this event, for `Last-Event-ID`; empty for none.
-        public var id: String
+        package var id: String
 
         /// Creates an event.
-        public init(type: String = "message", data: String, id: String = "") {
+        package init(type: String = "message", data: String, id: String = "") {
             self.type = type
             self.data = data
             self.id = id

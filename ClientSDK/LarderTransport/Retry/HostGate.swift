@@ -67,11 +67,7 @@ package final class HostGate: Sendable {
         client.wrapped { GuardedWebSocketConnector(gate: self, base: $0) }
     }
 
-    /// How long nothing may be sent to the host of the URL from now on; nil if requests may be sent. The schemes `ws` and `wss` count
-    /// as `http` and `https`.
-    package func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
-
-    /// How long this request may not be sent from now on: as `wait(for url)`, in the scope of the request.
+    /// How long this request may not be sent from now on; nil if it may be sent. The schemes `ws` and `wss` count as `http` and `https`.
     package func wait(for request: TransportRequest) -> Duration? {
         guard let host = host(of: request), let due = state.withLock({ $0.hosts[host]?.due }) else { return nil }
         let wait = due - clock.uptime

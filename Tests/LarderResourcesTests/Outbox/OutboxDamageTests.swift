@@ -288,10 +288,11 @@ struct OutboxDamageTests {
         try other.erase()
         let new = try scene.cache()
         _ = try say(10..<12, in: new)
-        // The other process finds a store that did not replace its own.
-        _ = try say(12..<13, in: old)
+        // The other process finds a store that is not its own, perhaps of another user.
+        let rejected = #expect(throws: LarderError.self) { try say(12..<13, in: old) }
+        #expect(rejected?.code == .storage)
         let texts = try scene.cache().outbox.entries.map { try $0.input(as: Message.self).text.prefix(2) }
-        #expect(texts == ["10", "11", "12"])
+        #expect(texts == ["10", "11"])
     }
 
     @Test func `an operation that another process has edited is sent under its new key`() async throws {

@@ -145,6 +145,22 @@ struct HTTPClientTests {
         #expect(try await client.http.document("/settings").source == .network)
     }
 
+    @Test(arguments: [404, 412])
+    func `a change of which a copy was lost has perhaps been made, although the next copy was rejected`(
+        code: Int
+    ) async throws {
+        let transport = ScriptedTransport { request, _ in
+            guard request.method == .put else { return .text("text", fields: [.cacheControl: "max-age=60"]) }
+            LostCopies.current?.note()
+            return ClientFixture.json("{}", status: Status(code: code))
+        }
+        let client = try await signedIn(transport)
+        _ = try await client.http.document("/settings")
+        let put = TransportRequest(method: .put, url: "http://server/settings")
+        #expect(try await client.http.send(put).status.code == code)
+        #expect(try await client.http.document("/settings").source == .network)
+    }
+
     @Test func `a change inside a write of the outbox tells the outbox of a lost copy`() async throws {
         let transport = ScriptedTransport { _, _ throws(TransportError) in
             LostCopies.current?.note()

@@ -131,6 +131,41 @@ struct SignOutTests {
         next.close()
     }
 
+    @Test func `after a sign-out elsewhere a client neither changes nor erases what the next user has stored`()
+        async throws
+    {
+        func open() async throws -> APIClient {
+            var configuration = APIClient.Configuration(transport: ScriptedTransport { _, _ in .text("") })
+            configuration.cache = scene.configuration()
+            configuration.cache.storage = .memory
+            configuration.services = .none
+            return try await APIClient(
+                server: "http://server",
+                account: "ana",
+                directory: directory.path,
+                configuration
+            )
+        }
+        let word = Resource<String>("word") { _ in .gone }
+        // Changes wait in the outbox.
+        scene.isOnline.withLock { $0 = false }
+        let unaware = try await open()
+        try await unaware.session.use(token: "t-ana", userID: "ana")
+        try await open().signOut()
+        let next = try await open()
+        try await next.session.use(token: "t-ben", userID: "ben")
+        try next.write(.put, "/articles/7/star")
+        let rejected = #expect(throws: LarderError.self) { try unaware.write(.put, "/articles/8/star") }
+        #expect(rejected?.code == .storage)
+        try? await unaware.cache.put("of ana", for: word)
+        try await unaware.signOut()
+        next.close()
+        let last = try await open()
+        #expect(last.session.userID == "ben" && last.cache.outbox.entries.count == 1)
+        #expect(last.cache.stored(word) == nil)
+        last.close()
+    }
+
     @Test func `a sign-out that a failing disk has interrupted goes on at the next start`() async throws {
         let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
             attempts.map { _ in .retry(LarderError(.offline, "no network")) }

@@ -88,6 +88,20 @@ struct FeatureFlagsTests {
         #expect(FeatureFlags(store: store)[.newFeed], "The damaged settings were replaced.")
     }
 
+    @Test func `what one of two processes has set stays when the other one stores its settings`() async throws {
+        let one = FeatureFlags(store: try store())
+        let two = FeatureFlags(store: try store(), fetch: { ["feed.old": false] })
+        try one.setOverride(true, for: .newFeed)
+        try await two.refresh()
+        #expect(two[.newFeed])
+        let three = FeatureFlags(store: try store())
+        #expect(three[.newFeed] && !three[.oldFeed])
+        // The first one has not seen the removal.
+        try two.setOverride(nil, for: .newFeed)
+        try one.setOverride(true, for: .oldFeed)
+        #expect(!one[.newFeed] && one[.oldFeed])
+    }
+
     @Test func `an override that cannot be stored lasts until the process ends`() throws {
         let killable = KillableStore(DiskStore.Configuration(directory: directory.path, clock: clock))
         let flags = FeatureFlags(store: try killable.store())

@@ -205,12 +205,31 @@ struct SecretStoreTests {
         #expect(reports == 1)
     }
 
-    @Test func `with another key the session is reported as unreadable, and a sign-in replaces it`() async throws {
-        func cache(_ byte: UInt8) throws -> LarderCache {
-            var configuration = scene.configuration()
-            configuration.editStore { $0.transform = Mask(byte: byte) }
-            return try LarderCache(configuration)
+    private func cache(_ byte: UInt8) throws -> LarderCache {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.transform = Mask(byte: byte) }
+        return try LarderCache(configuration)
+    }
+
+    @Test func `with another key nobody signs in while a change waits for its key, and none is sent`() async throws {
+        let operation = WriteBehind<String, Bool>("send", scope: { $0 }, changes: { _, _ in }) { attempts in
+            attempts.map { _ in .retry(LarderError(.offline, "no network")) }
         }
+        let first = try cache(1)
+        try await session(nil, first).use(token: "secret-token", userID: "ana")
+        try first.enqueue("waits", operation)
+        first.close()
+        let second = try cache(2)
+        let other = try await session(nil, second)
+        let error = await #expect(throws: LarderError.self) { try await other.use(token: "other", userID: "ben") }
+        #expect(error?.code == .storage && other.state == .signedOut)
+        let unsent = await #expect(throws: LarderError.self) { try await other.requireUser() }
+        #expect(unsent?.code == .unauthorized)
+        second.close()
+        #expect(try await session(nil, try cache(1)).userID == "ana")
+    }
+
+    @Test func `with another key the session is reported as unreadable, and a sign-in replaces it`() async throws {
         let first = try cache(1)
         try await session(nil, first).use(token: "secret-token", userID: "ana")
         first.close()
@@ -222,6 +241,21 @@ struct SecretStoreTests {
         #expect(reports == [.storage])
         try await second.use(token: "other", userID: "ben")
         #expect(try await session(nil, try cache(2)).state == .signedIn(userID: "ben"))
+    }
+
+    @Test func `the tokens of the next user of the account are not used in place of those of the one before`()
+        async throws
+    {
+        let session = try await session(keychain, try scene.cache(inMemory: true))
+        try await session.use(token: "a", userID: "ana")
+        // Another process signs out, and another user signs in there.
+        keychain.values.withLock { $0 = [:] }
+        try await self.session(keychain, try scene.cache(inMemory: true)).use(token: "b", userID: "ben")
+        var request = TransportRequest(url: "http://server/me")
+        try await session.authorize(&request)
+        let rejected = request
+        let error = await #expect(throws: LarderError.self) { try await session.renew(after: rejected) }
+        #expect(error?.code == .closed && session.userID == "ana")
     }
 
     @Test func `nothing is saved after the cache was erased`() async throws {

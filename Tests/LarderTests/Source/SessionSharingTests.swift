@@ -228,6 +228,21 @@ struct SessionSharingTests {
         #expect(next.state == .signedIn(userID: "ana"))
     }
 
+    @Test func `another user cannot sign in after the loss of the owner`() async throws {
+        let first = try await session()
+        try await first.use(token: "1", userID: "ana")
+        try first.cache.outboxDisk?.write { transaction in
+            try transaction.setMetadata(nil, for: BearerSession.ownerKey)
+        }
+        let next = try await session()
+        await next.signOut()
+        let last = try await session()
+        for late in [last, next] {
+            let error = await #expect(throws: LarderError.self) { try await late.use(token: "2", userID: "ben") }
+            #expect(error?.code == .invalidArgument && late.state == .signedOut)
+        }
+    }
+
     @Test func `another user cannot sign in to a cache in memory after a sign-out of the session`() async throws {
         let session = try await session(inMemory: true)
         try await session.use(token: "1", userID: "ana")

@@ -1,4 +1,5 @@
 import Larder
+import LarderEvents
 import LarderHTTP
 import LarderResources
 import LarderTesting
@@ -37,7 +38,7 @@ struct ConflictTests {
             #"{"id":"7","title":"\#(state.title)","isStarred":\#(state.isStarred)}"#
         }
 
-        private func reply(_ request: TransportRequest) -> ScriptedTransport.Reply {
+        func reply(_ request: TransportRequest) -> ScriptedTransport.Reply {
             state.withLock { state in
                 let fields: Fields = [.etag: "\"\(state.version)\"", .contentType: "application/json"]
                 guard request.method == .patch else { return ClientFixture.json(Self.text(state), fields) }
@@ -153,6 +154,37 @@ struct ConflictTests {
         let state = backend.state.withLock { $0 }
         #expect(state.title == (hasOther ? "Theirs" : "Mine at last") && state.version == (hasOther ? 2 : 4))
         #expect(client.cache.outbox.rejected.isEmpty != hasOther)
+    }
+
+    @Test func `an edit of which a lost copy was carried out is no conflict, nor is the edit behind it`() async throws {
+        let backend = Backend(.withState)
+        let losesReply = Mutex(true)
+        let transport = ScriptedTransport { request, _ in
+            guard request.method == .patch else { return backend.reply(request) }
+            let isLost = losesReply.withLock { losesReply in
+                defer { losesReply = false }
+                return losesReply
+            }
+            if isLost {
+                _ = backend.reply(request)
+                LostCopies.current?.note()
+            }
+            return backend.reply(request)
+        }
+        let client = try await fixture.client(transport)
+        _ = try await client.cache.value(article(client))
+        fixture.scene.isOnline.withLock { $0 = false }
+        for title in ["Mine", "Mine again"] {
+            var write = APIClient.Write(.patch, "/articles/7", Body(isStarred: true, title: title))
+            write.fields.set(.ifMatch, "\"1\"")
+            write.modify(Article.self, "7") { $0.title = title }
+            try client.write(write)
+        }
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        try await sent(client)
+        let state = backend.state.withLock { $0 }
+        #expect(state.title == "Mine again" && state.version == 3)
     }
 
     @Test func `edits of one field are not merged, and mine is kept if the user decides so`() async throws {

@@ -368,6 +368,37 @@ struct UploadTests {
         client.close()
     }
 
+    /// The client of an account whose API is at another server now.
+    private func moved(_ server: Server) async throws -> APIClient {
+        var configuration = APIClient.Configuration(transport: server.transport)
+        configuration.cache = fixture.scene.configuration(inMemory: true)
+        configuration.services = .none
+        return try await APIClient(
+            server: "http://moved",
+            account: "ana",
+            directory: fixture.scene.path,
+            configuration
+        )
+    }
+
+    @Test func `an upload whose last piece was perhaps sent to another server is not sent to the present one`()
+        async throws
+    {
+        let server = Server { request, regular in
+            let reply = regular(request)
+            return Server.isLast(request) ? Self.lost : reply
+        }
+        let first = try await client(server.transport)
+        try await upload(first)
+        await reached { server.pieces.contains { Server.isLast($0) } }
+        first.close()
+        let second = Server()
+        let moved = try await moved(second)
+        let entry = try #require(await settled(moved))
+        #expect(entry.state == .rejected && second.beginnings.isEmpty)
+        moved.close()
+    }
+
     @Test func `an upload that was begun at another server begins anew at the present one`() async throws {
         let server = Server { request, regular in request.method == .patch ? Self.lost : regular(request) }
         let first = try await client(server.transport)
@@ -375,15 +406,7 @@ struct UploadTests {
         await reached { server.pieces.count == 1 }
         first.close()
         let second = Server()
-        var configuration = APIClient.Configuration(transport: second.transport)
-        configuration.cache = fixture.scene.configuration(inMemory: true)
-        configuration.services = .none
-        let moved = try await APIClient(
-            server: "http://moved",
-            account: "ana",
-            directory: fixture.scene.path,
-            configuration
-        )
+        let moved = try await moved(second)
         #expect(await settled(moved) == nil)
         #expect(second.transport.requests.allSatisfy { $0.url.hasPrefix("http://moved/") })
         #expect(second.content == photo)

@@ -255,6 +255,36 @@ struct WriteTests {
         #expect(client.cache.outbox.rejected.last?.rejection?.title.contains(local) == true)
     }
 
+    @Test func `words that begin as local IDs are sent as they are, and a local ID is replaced before any punctuation`()
+        async throws
+    {
+        let backend = Backend { request, _ in
+            request.url.hasSuffix("/articles")
+                ? ClientFixture.json(#"{"id":"42","title":"Draft"}"#, status: .created)
+                : ScriptedTransport.Reply(status: .noContent)
+        }
+        fixture.scene.isOnline.withLock { $0 = false }
+        let client = try await fixture.client(backend.transport)
+        let local = APIClient.localID()
+        try client.write(.post, "/articles", creating: Article(id: local, title: "Draft"))
+        try client.write(.post, "/articles/\(local):publish")
+        try client.write(.put, "/local-offers/7/star?sort=local-first")
+        try await client.cache.put(Article(id: "local-news", title: "One"), for: article(client, "local-news"))
+        try client.write(.put, "/articles/local-news/star", changing: Article.self, "local-news") {
+            $0.isStarred = true
+        }
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        try await sent(client)
+        #expect(client.cache.outbox.rejected.isEmpty)
+        #expect(
+            Set(backend.writes.map(\.url)) == [
+                "http://server/articles", "http://server/articles/42:publish",
+                "http://server/local-offers/7/star?sort=local-first", "http://server/articles/local-news/star",
+            ]
+        )
+    }
+
     @Test func `a deleted entity is hidden, and a repeated deletion that finds nothing has succeeded`() async throws {
         let backend = Backend { _, _ in ClientFixture.json(#"{"title":"Gone"}"#, status: .notFound) }
         let client = try await fixture.client(backend.transport)

@@ -23,45 +23,18 @@ struct EventStreamClientTests {
         let steps = [bytes("data: 1\nid: a\n\nda"), .gate(gate), bytes("ta: 2\n\nid: c\n\n")]
         let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
         let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/", lastEventID: "z")
-        #expect(events.lastEventID == "z")
         #expect(try await events.receive() == EventStream.Event(data: "1", id: "a"))
-        #expect(events.lastEventID == "a")
         gate.open()
         #expect(try await events.receive() == EventStream.Event(data: "2", id: "a"))
         #expect(try await events.receive() == nil)
         #expect(try await events.receive() == nil)
-        #expect(events.lastEventID == "c")
         let request = try #require(transport.requests.first)
         #expect(request.fields[.lastEventID] == "z" && request.fields[.accept] == "text/event-stream")
     }
 
-    @Test func `the ID to resume from is that of the last event that was read`() async throws {
-        let steps = [
-            bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n\nid: c\ndata: 3\n\n"), ScriptedTransport.Reply.Step.silence,
-        ]
-        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
-        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
-        for id in ["a", "b", "c"] {
-            #expect(try await events.receive()?.id == id)
-            #expect(events.lastEventID == id)
-        }
-    }
-
-    @Test func `the ID of a truncated event is not used to resume`() async throws {
-        let steps = [
-            bytes("id: a\ndata: 1\n\nid: b\ndata: 2\n"), .failure(TransportError(.interrupted, "gone")),
-        ]
-        let transport = ScriptedTransport(script: [ScriptedTransport.Reply(fields: stream, steps)])
-        let events = try await EventStreamClient(transport, clock: ManualClock()).open("http://h/")
-        #expect(try await events.receive()?.data == "1")
-        await #expect(throws: EventStreamError.self) { _ = try await events.receive() }
-        #expect(events.lastEventID == "a")
-    }
-
-    @Test func `a rejection has status and content, and 204 ends for good`() async throws {
-        let problem = "{\"type\":\"about:blank\"}"
+    @Test func `a rejection has its status, and 204 ends for good`() async throws {
         let transport = ScriptedTransport(script: [
-            .text(problem, status: .unauthorized, fields: [.contentType: "application/problem+json"]),
+            .text("{}", status: .unauthorized, fields: [.contentType: "application/problem+json"]),
             .text("<html>", fields: [.contentType: "text/html"]), .text("", status: .noContent),
             .failure(TransportError(.unreachable, "down")),
         ])
@@ -70,7 +43,7 @@ struct EventStreamClientTests {
             _ = try await client.open("http://h/")
             Issue.record("it opened")
         } catch {
-            #expect(error.code == .rejected && error.status == .unauthorized && error.body == Array(problem.utf8))
+            #expect(error.code == .rejected && error.status == .unauthorized)
         }
         for expected in [ErrorCode<EventStreamError>.rejected, .finished, .disconnected] {
             #expect(
@@ -88,7 +61,7 @@ struct EventStreamClientTests {
         let reading = Task {
             var data: [String] = []
             let end = await code { () async throws(EventStreamError) in
-                for try await event in events { data.append(event.data) }
+                while let event = try await events.receive() { data.append(event.data) }
             }
             return (data, end)
         }
@@ -133,7 +106,7 @@ struct EventStreamClientTests {
         #expect(await opening.value == .cancelled)
         let reading = Task {
             await code { () async throws(EventStreamError) in
-                for try await _ in try await client.open("http://h/") {}
+                _ = try await client.open("http://h/").receive()
             }
         }
         await transport.waitForRequests(2)

@@ -7,6 +7,10 @@ import Testing
 
 @testable import LarderTransport
 
+extension HostGate {
+    fileprivate func wait(for url: String) -> Duration? { wait(for: TransportRequest(url: url)) }
+}
+
 @Suite("Host gate", .oneMinute)
 struct HostGateTests {
     private let clock = ManualClock()
