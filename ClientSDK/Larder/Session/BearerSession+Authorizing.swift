@@ -44,7 +44,7 @@ extension BearerSession {
     ///   a user. `.storage`.
     func requireUser() async throws(LarderError) {
         guard current.withLock({ $0.tokens == nil && !$0.hasEnded }) else { return }
-        let owner = try await cache.core.changing { () async throws(LarderError) -> Owner? in try owner() }
+        let owner = try await cache.core.changing { () async throws(LarderError) -> Owner? in try self.owner() }
         guard owner != nil else { return }
         throw LarderError(
             .unauthorized,

@@ -108,7 +108,7 @@ extension ConductReport {
             {
                 let client = entry.client
                 losses[client]?.note(entry)
-                guard entry.startedInWorld - frame.at < .seconds(30), frame.end.isLater(than: entry.startedInWorld)
+                guard entry.startedInWorld - frame.at < .seconds(30), !frame.end.isBefore(entry.startedInWorld)
                 else { continue }
                 if let count = gaps[client], count > 0 {
                     gaps[client] = count - 1

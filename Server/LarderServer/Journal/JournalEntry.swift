@@ -56,7 +56,7 @@ final class ChannelEnd: Sendable {
     /// Later calls have no effect.
     func note(_ now: MonotonicTime) { time.withLock { $0 = $0 ?? now } }
 
-    func isLater(than other: MonotonicTime) -> Bool { time.withLock { $0 }.map { $0 > other } ?? true }
+    func isBefore(_ other: MonotonicTime) -> Bool { time.withLock { $0 }.map { $0 < other } ?? false }
 }
 
 /// An exchange, or a frame of a live channel.
