@@ -234,6 +234,13 @@ public struct MockWorld: Sendable {
     /// Inconsistencies in the ledger, one sentence each; empty for a consistent ledger.
     public func ledgerFaults() throws -> [String] { try world.checkLedger().map(\.description) }
 
+    /// Whether an operation of a person with an idempotency key has succeeded.
+    ///
+    /// - Parameter route: such as `POST /v1/likes`.
+    package func hasSucceeded(_ route: String, key: String, as person: String) throws -> Bool {
+        try world.hasSucceeded(route, key: key, as: person)
+    }
+
     /// The entities in which a client differs from what its person can see.
     ///
     /// - Parameters:

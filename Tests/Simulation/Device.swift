@@ -41,6 +41,8 @@ final class Device: @unchecked Sendable {
     var watched = Watched()
     /// The last tap of the person on each post.
     var lastTaps: [String: LastTap] = [:]
+    /// When the person has last sent a rejected tap again.
+    var tappedAgainAt: MonotonicTime?
     /// The number of operations that the server has rejected.
     var rejections = 0
     /// When the requests of the last minute were sent, and the most within a minute.
@@ -304,6 +306,8 @@ final class Device: @unchecked Sendable {
     /// Invariant 2: a pending like is visible.
     private func judge(_ posts: [Post]) {
         guard let client, !posts.isEmpty else { return }
+        // The snapshot may have been made between two decisions of this moment.
+        if let tappedAgainAt, simulation.clock.uptime - tappedAgainAt <= .seconds(1) { return }
         let entries = client.cache.outbox.entries.filter { $0.state != .rejected }
         for entry in entries where entry.state == .pending {
             guard let tap = tap(of: entry) else { continue }
@@ -335,7 +339,9 @@ final class Machine: @unchecked Sendable {
     let processes: Int
     /// Whether it can lose power. Only a machine with one process records what was synced.
     let recordsSyncs: Bool
-    var dateError = DateError()
+    var dateError = DateError() { didSet { earlierDateErrors.append((oldValue, clock.uptime)) } }
+    /// How far the date was off before, each time with the end.
+    private var earlierDateErrors: [(error: DateError, end: MonotonicTime)] = []
     private(set) var booted: MonotonicTime
     /// The order of what its processes do.
     private(set) var stamps: StampSource
@@ -373,6 +379,20 @@ final class Machine: @unchecked Sendable {
         let start = clock.uptime
         // Stamps count microseconds.
         return StampSource(bootID: "\(start.nanoseconds)") { (clock.uptime - start).nanosecondsSaturating / 1_000 }
+    }
+
+    /// When its date was this one; more than once if it was set back.
+    func moments(of date: WallTime) -> [WallTime] {
+        var start = MonotonicTime(nanoseconds: .min)
+        return (earlierDateErrors + [(error: dateError, end: MonotonicTime(nanoseconds: .max))]).compactMap {
+            error,
+            end in
+            defer { start = end }
+            var time = min(end, clock.uptime)
+            // The error changes with the time if the clock drifts.
+            for _ in 0..<4 { time = clock.uptime + (date - error.at(time) - clock.now) }
+            return start <= time && time <= end ? clock.now + (time - clock.uptime) : nil
+        }
     }
 
     func boot() {

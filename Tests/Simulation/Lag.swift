@@ -43,10 +43,9 @@ extension Device {
     }
 
     private func isLagging(_ fetchedAt: WallTime) -> Bool {
-        let fetchedAt = fetchedAt - machine.dateError.at(simulation.clock.uptime)
-        // The request may have waited for its connection.
-        return simulation.lags.contains { lag in
-            fetchedAt > lag.from - .seconds(30) && fetchedAt <= lag.to ?? simulation.clock.now
+        // The date may have been set since. The request may have waited for its connection.
+        machine.moments(of: fetchedAt).contains { moment in
+            simulation.lags.contains { moment > $0.from - .seconds(30) && moment <= $0.to ?? simulation.clock.now }
         }
     }
 }

@@ -282,6 +282,7 @@ extension Device {
 
     /// A person who sends a rejected operation again has decided again: a tap counts as the last one unless a later one waits behind it.
     private func noteSentAgain(_ entry: Outbox.Entry, _ outbox: Outbox) {
+        if tap(of: entry) != nil { tappedAgainAt = simulation.clock.uptime }
         if let tap = tap(of: entry), simulation.hasCarriedOutTap(entry.idempotencyKey, as: handle) {
             // The reply was lost or unreadable. The server replays the result of that attempt, because the key is the same: a later tap stays.
             lastTaps[tap.postID] = nil

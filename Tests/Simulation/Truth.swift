@@ -29,23 +29,13 @@ extension Simulation {
         return posts.map { ($0.id, $0.text, self.handle(of: $0.authorID), $0.likedByMe) }
     }
 
-    /// Whether the server has carried out a tap of a person with this key. It then rejects the key for another post, and otherwise reports that
-    /// this post does not exist, which uses up no key.
+    /// Whether the server has carried out a tap of a person with this key, and would replay its result. A tap that it has rejected has used up
+    /// its key too.
     func hasCarriedOutTap(_ key: String, as handle: String) -> Bool {
-        struct Reply: Decodable {
-            struct Result: Decodable { let status: Int }
-            let results: [Result]
-        }
-        let item = "{\"postId\":\"post_999999\",\"liked\":true,\"idempotencyKey\":\"\(key)\"}"
-        let action = ScriptedAction("POST", "/v1/likes", as: handle, body: "{\"items\":[\(item)]}")
-        let reply = world.perform(action)
-        guard reply.status == 200, let results = try? JSONDecoder().decode(Reply.self, from: Data(reply.body)).results,
-            let status = results.first?.status
-        else {
-            find(.crash, "a tap with the key \(key) as \(handle): \(reply.status)")
+        do { return try world.hasSucceeded("POST /v1/likes", key: key, as: handle) } catch {
+            find(.crash, "the keys of \(handle) cannot be read: \(error)")
             return false
         }
-        return status != 404
     }
 
     func profile(_ user: String) -> Profile? {

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 package import LarderHTTP
 
 /// Queries for people and oracles.
@@ -15,6 +16,16 @@ extension World {
                 people.append((members["displayName"]?.string ?? "", members["handle"]?.string ?? ""))
             }
             return people
+        }
+    }
+
+    /// Whether the reply that is kept under a person's idempotency key reports success. Asking uses up no key.
+    package func hasSucceeded(_ route: String, key: String, as handle: String) throws(Problem) -> Bool {
+        try read { store in
+            guard let user = try store.entities.find(.profile, named: handle)?.id.row,
+                let kept = try store.idempotency.find(user: user, route: route, key: key, now: clock.now)
+            else { return false }
+            return kept.reply.status.code < 400
         }
     }
 
