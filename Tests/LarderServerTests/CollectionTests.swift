@@ -211,6 +211,8 @@ struct CollectionTests {
         let plain = try await shop.ask("GET", "/todos").text
         let truth = try await shop.ask("POST", "/_larder/oracles/converged", #"{"held": {"todos/1": 1}}"#)
         #expect(try truth.json["count"]?.integer == 3, "\(truth.text)")
+        let vacuous = try await shop.ask("POST", "/_larder/oracles/converged", #"{"types": "post", "held": {}}"#)
+        #expect(vacuous.status == 400 && vacuous.text.contains("is not for collections"), "\(vacuous.text)")
         #expect(try await shop.ask("PUT", "/_larder/drift", #"{"seed": 5}"#).status == 200)
         #expect(try await shop.ask("GET", "/todos").text != plain)
     }

@@ -437,6 +437,11 @@ struct CustomRouteTests {
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{number \(Int.min) 1}}\"}]}", "as in '{{number 1 100}}'"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{now \(Int.min)}}\"}]}", "as in '{{now -3600}}'"),
             ("{\"routes\": [{\"path\": \"/f/{*}/*\"}]}", "/routes/0/path must begin with /"),
+            ("{\"routes\": [{\"path\": \"/a\", \"fields\": {\"ETag\": \"v1\"}}]}", "/fields/ETag must be in quotes"),
+            (
+                "{\"routes\": [{\"path\": \"/a\", \"webhooks\": [{\"url\": \"http://localhost/{{uuid}}\"}]}]}",
+                "/url cannot have templates"
+            ),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
             (
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",

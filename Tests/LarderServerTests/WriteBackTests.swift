@@ -88,6 +88,15 @@ struct WriteBackTests {
         #expect(try site.text("books.json") == "[\n  {\"id\":1},\n  {\"id\":2}\n]\n")
     }
 
+    @Test func `a change is written when the file that was in its way can be read again`() async throws {
+        let site = try Site(["books.json": "[]", "people.json": "[]"], writesBack: true)
+        RouteSite.write("people.json", "[{", in: site.directory.path)
+        _ = try await site.shop.ask("POST", "/books", "{}")
+        RouteSite.write("people.json", "[]", in: site.directory.path)
+        _ = try site.shop.backend.plane.collectionFiles?.load()
+        #expect(try site.text("books.json") == "[\n  {\"id\":1}\n]\n")
+    }
+
     @Test func `without files there is nothing to write`() async throws {
         let site = try RouteSite(routes: #"{"path": "/a"}"#)
         #expect(try await site.ask("POST", "/_larder/files", "{}").status == 400)

@@ -82,6 +82,9 @@ enum ChangeEndpoints {
     /// The kinds in `types=post,message`.
     static func filter(_ call: Call) throws(Problem) -> ChangeFilter? {
         guard let text = call.query.first("types") else { return nil }
+        guard !call.world.hasCollections else {
+            throw call.invalid("types", "is not for collections: their feed has the changes of all")
+        }
         var filter: ChangeFilter = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
             guard let kind = EntityKind(named: name), EntityKind.filterable.contains(kind) else {

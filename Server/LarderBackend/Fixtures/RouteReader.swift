@@ -179,6 +179,9 @@ package struct RouteReader {
                 reader.errors.add(reader.path("fields") + "/" + JSONPointer.escape(field.name), detail)
                 return nil
             }
+            if name == .etag, let text = field.value.literal, EntityTag(parsing: text) == nil {
+                reader.errors.add(reader.path("fields") + "/ETag", "must be in quotes, such as \"\\\"v1\\\"\"")
+            }
             return (name, field.value)
         }
     }
@@ -220,6 +223,10 @@ package struct RouteReader {
         let body = body(reader, &mediaType) ?? .none
         let delay = reader.seconds("delaySeconds", maximum: 3_600) ?? .zero
         let text = reader.string("url") ?? ""
+        guard !text.contains("{{") else {
+            reader.fail("url", "cannot have templates; fields and bodies can")
+            return nil
+        }
         guard let url = HTTPURL(text), url.scheme == .http, Authority.isLoopback(url.authority) else {
             reader.fail("url", "must be an http URL of this machine, such as \"http://127.0.0.1:9000/hook\"")
             return nil

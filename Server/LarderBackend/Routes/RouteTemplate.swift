@@ -118,6 +118,12 @@ struct RouteTemplate: Sendable {
         return words
     }
 
+    /// The text, if it has no expression.
+    var literal: String? {
+        let texts = parts.map { if case .text(let text) = $0 { text } else { nil as String? } }
+        return texts.contains(nil) ? nil : texts.compactMap(\.self).joined()
+    }
+
     // MARK: Rendering
 
     /// The text with the values of a request.

@@ -92,8 +92,9 @@ extension ControlPlane {
             if let token { path += "&since=" + token }
             let result = look(at: path, as: person, in: world, device: "oracle")
             guard result.status == .ok, case .object(let page)? = try? JSONParser.parse(result.bytes) else {
+                let problem = try? JSONParser.parse(result.bytes)
                 throw ProblemType.invalidParameter(
-                    "The data of \(person ?? "nobody") cannot be read: \(String(decoding: result.bytes.prefix(300), as: UTF8.self))"
+                    "The data of \(person ?? "nobody") cannot be read: \(problem?["detail"]?.string ?? "\(result.status.code)")"
                 )
             }
             for change in page["items"]?.array ?? [] {

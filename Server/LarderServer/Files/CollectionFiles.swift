@@ -37,7 +37,9 @@ final class CollectionFiles: Sendable {
     }
 
     func load() throws -> SourceFiles.Loaded {
-        try state.withLock { state in
+        // A change that a broken file has kept from being written.
+        defer { finish() }
+        return try state.withLock { state in
             let contents = try CollectionReader.read(directory)
             let isNew = state.fingerprint != contents.fingerprint
             if isNew { try worlds.restart() }
@@ -84,7 +86,7 @@ final class CollectionFiles: Sendable {
     /// Writes what is not written yet if each change is.
     func finish() {
         guard writesBack, hasChanged else { return }
-        do { try write() } catch { announce?("\(error)") }
+        do { try write() } catch { announce?("\(error); the latest changes are not written yet") }
     }
 
     private var hasChanged: Bool { worlds.main.commitCount > state.withLock { $0.writtenCommit } }

@@ -12,6 +12,12 @@ extension WorldRegistry {
         try Self.check(name: name, "name")
         let world = try world(id)
         let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
+        if isKept {
+            let path = try path(of: name)
+            do { try snapshot.image.write(to: path) } catch {
+                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
+            }
+        }
         try state.withLock { state throws(Problem) in
             guard let entry = state.entries[id] else {
                 throw ProblemType.unknownWorld("The world '\(id)' was removed.")
@@ -23,12 +29,6 @@ extension WorldRegistry {
                 )
             }
             state.entries[id]?.snapshots[name] = snapshot
-        }
-        if isKept {
-            let path = try path(of: name)
-            do { try snapshot.image.write(to: path) } catch {
-                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
-            }
         }
         return snapshot
     }

@@ -59,7 +59,7 @@ extension CannedReply: FaultEffect {
         read: { reader, reply in
             reply.problem = reader.string("problem", length: 1...100)
             guard let problem = reply.problem, ProblemType(rawValue: problem) == nil else { return }
-            reader.fail("problem", "must be the name of a problem type, as /problems lists them")
+            reader.failChoice("problem", ProblemType.allCases.map(\.rawValue))
         },
         write: { $0.problem.map { .string($0) } }
     )
