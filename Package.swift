@@ -331,8 +331,10 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine", "LarderServer",
-                "larder-server", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport", "LarderHTTPCache",
+                "LarderTime", "LarderCoding", "LarderHTTP", "LarderTLS", "LarderModels", "LarderEngine",
+                "LarderBackend",
+                "LarderServer", "larder-server", "LarderSQLite", "LarderEvents", "LarderStorage", "LarderTransport",
+                "LarderHTTPCache",
                 "LarderResources", "LarderImages", "LarderDevice", "LarderTelemetry", "Larder", "LarderDemo",
                 "LarderCommand", "LarderTesting", "TestSupport", "SDKTestSupport",
             ]

@@ -45,6 +45,8 @@ struct CollectionTests {
         // A page that begins between two pages leads to the same kind of page.
         let between = try await shop.ask("GET", "/todos?_start=1&_limit=2").field("Link") ?? ""
         #expect(between.contains(#"<?_start=3&_limit=2>; rel="next""#), "\(between)")
+        let first = try await shop.ask("GET", "/todos?_start=1&_end=3").field("Link") ?? ""
+        #expect(first.contains(#"<?_start=0&_limit=1>; rel="prev""#), "\(first)")
         // The page is the same, the total is not.
         #expect(try await shop.ask("POST", "/todos", "{}").status == 201)
         #expect(try await shop.ask("GET", target, nil, ["If-None-Match": tag]).status == 200)

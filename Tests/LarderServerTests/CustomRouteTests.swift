@@ -171,7 +171,8 @@ struct CustomRouteTests {
             routes: """
                 {"path": "/cart", "when": {"state.cart": "full"}, "text": "{{state.cart}} {{state.who}}"},
                 {"path": "/cart", "text": "empty"},
-                {"method": "POST", "path": "/cart", "status": 204, "set": {"cart": "full", "who": "{{body.who}}"}}
+                {"method": "POST", "path": "/cart", "status": 204, "set": {"cart": "full", "who": "{{body.who}}"}},
+                {"method": "DELETE", "path": "/cart", "status": 204, "set": {"cart": null}}
                 """
         )
         #expect(try await site.text("GET", "/cart") == "empty")
@@ -180,6 +181,10 @@ struct CustomRouteTests {
         #expect(try await site.text("GET", "/cart") == "full Ana")
         _ = try site.backend.makeWorld(id: "other")
         #expect(try await site.text("GET", "/w/other/cart") == "empty")
+        #expect(try await site.ask("DELETE", "/cart").status == 204)
+        #expect(try await site.text("GET", "/cart") == "empty")
+        #expect(try await site.ask("POST", "/cart", #"{"who":"Bo"}"#).status == 204)
+        #expect(try await site.text("GET", "/cart") == "full Bo")
         try site.backend.main.restore("before")
         #expect(try await site.text("GET", "/cart") == "empty")
     }
@@ -436,6 +441,7 @@ struct CustomRouteTests {
             ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"path.id\": \"1\"}}]}", "must name a parameter of the path"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{number \(Int.min) 1}}\"}]}", "as in '{{number 1 100}}'"),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"{{now \(Int.min)}}\"}]}", "as in '{{now -3600}}'"),
+            ("\u{FEFF}{\"routes\": []}", ":1: begins with a byte order mark"),
             ("{\"routes\": [{\"path\": \"/f/{*}/*\"}]}", "/routes/0/path must begin with /"),
             ("{\"routes\": [{\"path\": \"/a\", \"fields\": {\"ETag\": \"v1\"}}]}", "/fields/ETag must be in quotes"),
             (

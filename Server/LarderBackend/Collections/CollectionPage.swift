@@ -54,13 +54,17 @@ struct CollectionPage {
     // MARK: Links
 
     private mutating func appendLinks(_ query: CollectionQuery, start: Int, limit: Int, total: Int) {
-        func target(_ start: Int) -> String {
-            let position = start % limit == 0 ? ("_page", String(start / limit + 1)) : ("_start", String(start))
-            return Self.target(query, [position, ("_limit", String(limit))])
+        func target(_ start: Int, _ count: Int? = nil) -> String {
+            let isPage = start % limit == 0 && count == nil
+            let position = isPage ? ("_page", String(start / limit + 1)) : ("_start", String(start))
+            return Self.target(query, [position, ("_limit", String(count ?? limit))])
         }
         let last = max(0, (total - 1) / limit * limit)
         var links = [("first", target(0))]
-        if start > 0 { links.append(("prev", target(max(0, min(start - limit, last))))) }
+        if start > 0 {
+            // Fewer items than a page can be before this one.
+            links.append(("prev", start < limit ? target(0, min(start, total)) : target(min(start - limit, last))))
+        }
         if start + limit < total { links.append(("next", target(start + limit))) }
         links.append(("last", target(last)))
         appendLinks(links)

@@ -71,7 +71,7 @@ extension CustomReply {
             // A name that is given twice, such as `Set-Cookie`, is sent twice.
             if known.insert(name).inserted { fields.set(name, text) } else { fields.add(name, text) }
         }
-        for (name, value) in states { try call.setState(name, try value.text(call)) }
+        for (name, value) in states { try call.setState(name, try value?.text(call)) }
         guard isRead else {
             return Reply(status: status, fields: fields, body: .bytes(status.hasNoContent ? [] : content))
         }

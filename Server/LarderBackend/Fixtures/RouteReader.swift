@@ -137,7 +137,7 @@ package struct RouteReader {
         reply.fields += fields(reader)
         reply.mediaType = reader.string("mediaType", length: 3...200)
         reply.body = body(reader, &reply.mediaType) ?? (reply.status.code < 400 ? .none : .problem(nil))
-        reply.states = templates("set", reader)
+        reply.states = states(reader)
         reply.delay = delay(reader)
         for child in reader.objects("webhooks", count: 0...8) ?? [] {
             if let webhook = webhook(child) { reply.webhooks.append(webhook) }
@@ -201,6 +201,18 @@ package struct RouteReader {
                 }
                 return child.made(member.name) { (member.name, try RouteTemplate(text, in: path)) }
             }
+        }
+    }
+
+    private func states(_ reader: BodyReader) -> [(name: String, value: RouteTemplate?)] {
+        guard let child = reader.child("set") else { return [] }
+        return child.members.compactMap { member -> (name: String, value: RouteTemplate?)? in
+            if member.value == .null { return (member.name, nil) }
+            guard let text = member.value.string else {
+                child.fail(member.name, "must be a string, or null to remove the state")
+                return nil
+            }
+            return child.made(member.name) { try RouteTemplate(text, in: path) }.map { (member.name, $0) }
         }
     }
 

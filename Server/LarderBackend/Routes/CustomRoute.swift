@@ -30,8 +30,8 @@ struct CustomReply: Sendable {
     var body = Body.none
     /// In seconds.
     var delay: ClosedRange<Double>?
-    /// The states that the reply sets.
-    var states: [(name: String, value: RouteTemplate)] = []
+    /// The states that the reply sets; it removes those without a value.
+    var states: [(name: String, value: RouteTemplate?)] = []
     var webhooks: [Webhook] = []
 }
 

@@ -19,7 +19,7 @@ final class RouteCall {
     private let meta: MetaTable
     private let changes: Changes
     /// The changes that end with this reply.
-    private var forgotten: [String: String] = [:]
+    private var forgotten: [String: String?] = [:]
 
     /// What becomes of changes of kept values.
     enum Changes {
@@ -59,15 +59,19 @@ final class RouteCall {
     /// The state with that name; nil if no reply has set it.
     func state(_ name: String) throws -> String? { try kept("state " + name) }
 
-    func setState(_ name: String, _ value: String) throws { try keep(value, as: "state " + name) }
+    /// - Parameter value: nil removes the state.
+    func setState(_ name: String, _ value: String?) throws { try keep(value, as: "state " + name) }
 
-    private func kept(_ name: String) throws -> String? { try forgotten[name] ?? meta.text(.route(name)) }
+    private func kept(_ name: String) throws -> String? {
+        if let value = forgotten[name] { return value }
+        return try meta.text(.route(name))
+    }
 
-    private func keep(_ value: String, as name: String) throws {
+    private func keep(_ value: String?, as name: String) throws {
         switch changes {
         case .refused: throw Change()
-        case .kept: try meta.set(.route(name), value)
-        case .forgotten: forgotten[name] = value
+        case .kept: if let value { try meta.set(.route(name), value) } else { try meta.remove(.route(name)) }
+        case .forgotten: forgotten[name] = .some(value)
         }
     }
 

@@ -30,4 +30,6 @@ struct MetaTable {
     func set(_ name: Name, _ value: some SQLValue) throws(SQLiteError) {
         try sql.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [name.text, value])
     }
+
+    func remove(_ name: Name) throws(SQLiteError) { try sql.run("DELETE FROM meta WHERE name = ?", [name.text]) }
 }

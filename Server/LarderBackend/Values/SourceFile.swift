@@ -40,6 +40,9 @@ package enum SourceFile {
     package static func json(_ bytes: [UInt8], named name: String, maximumDepth: Int = 64) throws(FileError)
         -> JSONValue
     {
+        guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else {
+            throw FileError("\(name):1: begins with a byte order mark; save the file as UTF-8 without one")
+        }
         do { return try JSONParser.parse(bytes, maximumDepth: maximumDepth) } catch {
             throw FileError("\(name):\(error.line): column \(error.column): \(error.reason)")
         }
