@@ -445,6 +445,20 @@ struct WriteThroughTests {
         #expect(try scene.cache().outbox.entries.isEmpty)
     }
 
+    @Test func `a conflict ends its operation although the server's state cannot be stored`() async throws {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.bytesMaximum = 64 << 10 }
+        let cache = try LarderCache(configuration)
+        let large = Note(id: "a", text: String(repeating: "x", count: 128 << 10), revision: 1)
+        let edit = WriteBehind<Payment, Int>("edit", scope: { $0.account }, changes: { _, _ in }) { attempts in
+            attempts.map { _ -> Outbox.Outcome<Int> in .rejected(LarderError.conflict(large, validator: nil, "Old.")) }
+        }
+        cache.outbox.resume()
+        try cache.enqueue(Payment(account: "a", amount: 1), edit)
+        try await cache.outbox.drained()
+        #expect(cache.outbox.rejected.first?.rejection?.code == .conflict)
+    }
+
     @Test(arguments: [false, true])
     func `with a failing store a receipt is returned, a rejection is in doubt, and both have one effect`(
         _ isRejected: Bool
