@@ -204,8 +204,8 @@ extension Outbox {
         case .rejected(let error):
             if let current = error.cause as? Outbox.CurrentState {
                 current.store(&update)
-            } else if error.isUnreadableAcceptance || error.code == .conflict || error.status == 409 {
-                // The server has carried it out, or has another value than the edit was made from. What it has now is not known.
+            } else if error.isUnreadableAcceptance || error.isOfOtherState {
+                // What the server has now is not known.
                 for key in effects(of: entry)?.entityKeys ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return failure(of: entry, in: &update) }
@@ -352,5 +352,13 @@ extension Outbox {
         state.withLock { state in
             for entry in batch { state.queue.update(entry.id.rawValue) { $0.failureCount += 1 } }
         }
+    }
+}
+
+extension LarderError {
+    /// Whether the server has said that it has another state than the write was made from: another value, or none.
+    fileprivate var isOfOtherState: Bool {
+        [ErrorCode<LarderError>.conflict, .gone].contains(code)
+            || status.map { [404, 409, 410, 412].contains($0) } ?? false
     }
 }
