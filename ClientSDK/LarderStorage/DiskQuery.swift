@@ -25,7 +25,8 @@ package struct DiskQuery: Sendable, Hashable {
     package var asked = Stamp.never
     /// When it was last invalidated.
     package var invalid = Stamp.never
-    /// When the commit that has stored the latest reply began: the entities of that reply have not changed since the list was asked for.
+    /// When the commit that has stored the latest reply began, of a timeline the latest that has changed it: entities that have changed later
+    /// did not come with it.
     package var answered = Stamp.never
     /// The edits of a list that replaces are applied to the replies of earlier requests.
     package var edits = ListEdits()

@@ -35,6 +35,7 @@ struct WriteOperations: Sendable {
         var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.awaitedName, scope: { $0.scope }) { attempt in
             .accepted(try await Self.send(attempt, source))
         }
+        awaited.changes = later.changes
         awaited.acknowledge = later.acknowledge
         self.awaited = awaited
     }

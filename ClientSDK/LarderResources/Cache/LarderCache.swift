@@ -269,9 +269,11 @@ public final class LarderCache: Sendable {
     /// Sends a change to the server and waits for the result. The change is stored before its first byte is sent.
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
-    /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
-    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent
-    /// (`Outbox.drop`). What keeps a new write from being sent also ends one that waits behind others of its scope.
+    /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` with the operation while an earlier one
+    /// of the scope is in doubt, or was rejected and blocks it (`WriteBehind.rejectionBlocksScope`); `.unregistered` while the first one of
+    /// the scope is not registered; `.offline` also while the server has asked to delay the first one; `.paused` if the outbox is paused or
+    /// was never resumed; `.cancelled` also if it was dropped before it was sent (`Outbox.drop`). What keeps a new write from being sent also
+    /// ends one that waits behind others of its scope.
     public func commit<Input, Receipt>(
         _ input: Input,
         _ operation: WriteThrough<Input, Receipt>

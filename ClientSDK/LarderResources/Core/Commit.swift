@@ -31,8 +31,8 @@ struct Commit {
     var entities: [EntityKey: Change<StoredEntity>] = [:]
     var queries: [QueryKey: Change<StoredQuery>] = [:]
     var local: [CacheUpdate.LocalChange] = []
-    /// Places that no row states: of entities of which a part was replaced, whose rows keep the stamp of the rest, and of keys that were
-    /// invalidated while nothing was stored under them.
+    /// Places that no row states: of entities of which a part was replaced, whose rows keep the stamp of the rest, of keys that were
+    /// invalidated while nothing was stored under them, and of values that were removed with their list.
     var notedPlaces: [(StoredKey, DiskStore.Place)] = []
     /// Keys of values and deletions that have no row on the disk.
     private(set) var unstored: Set<StoredKey> = []
@@ -82,7 +82,10 @@ struct Commit {
             if isOvertaken(.query(key), try rows.place(of: .query(key))?.place) { return }
             try rows.remove(key)
             queries[key] = .removed
-            entities[EntityKey(wholeValueOf: key)] = .removed
+            let whole = EntityKey(wholeValueOf: key)
+            entities[whole] = .removed
+            // A reply to an earlier request does not store it again.
+            notedPlaces.append((.entity(whole), .init(asked: stamp, isRemoval: true)))
         case .invalidateTag(let name):
             core.invalidations.mark(name, at: stamp)
             hasNewMarks = true

@@ -263,7 +263,7 @@ extension Node {
         case .value(let value): update.steps += try resource.steps(storing: value, as: fetched)
         case .notModified:
             update.steps.append(.touch(storedKey, validator: context.validator, stated: fetched.stated))
-            // Invalidated entities of a list are confirmed with it.
+            // Invalidated entities that came with a list are confirmed with it.
             update.steps += content().facts.stale.map { .touch(.entity($0), validator: nil, stated: nil) }
         case .gone: update.remove(storedKey)
         }

@@ -183,7 +183,7 @@ extension Node {
         return current(content, options, source: .network)
     }
 
-    /// The value, if the server has confirmed it within the time; otherwise asks the server.
+    /// The value, if the server has confirmed it within the time; otherwise asks the server, at most twice.
     func requireValidated(within limit: Duration, _ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
         leaveDisk(options)
         core.checkForeignCommits(at: core.now())
@@ -192,13 +192,20 @@ extension Node {
         let age = content.value == nil ? nil : content.times?.age(at: now)
         let isGood = !content.isInvalidated && !content.isPartial(options)
         if let age, age <= limit, isGood { return current(content, options) }
+        // The answer of a request that is older than the limit would be too old.
+        let oldest = MonotonicTime(
+            nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
+        )
         do {
-            // The answer of a request that is older than the limit would be too old.
-            let since = MonotonicTime(
-                nanoseconds: now.uptime.nanoseconds &- min(limit.nanosecondsSaturating, now.uptime.nanoseconds)
-            )
-            return try await repeating(options, withdraws: true) { options async throws(LarderError) in
-                try await refresh(since: isGood ? since : now.uptime, options, cause: "a gate")
+            // Once more if the answer is outdated when it comes, or the value was not confirmed by it.
+            for since in [isGood ? oldest : now.uptime, now.uptime] {
+                _ = try await repeating(options, withdraws: true) { options async throws(LarderError) in
+                    try await refresh(since: since, options, cause: "a gate")
+                }
+                let answered = self.content()
+                if isConfirmed(answered, within: limit, orSince: now.uptime) {
+                    return current(answered, options, source: .network)
+                }
             }
         } catch {
             guard error.code != .cancelled, error.code != .closed, error.code != .gone else { throw error }
@@ -214,6 +221,20 @@ extension Node {
                 problem: error.problem
             )
         }
+        core.configuration.onEvent(.gateRejected(resource: key.name))
+        throw LarderError(
+            .notValidated,
+            "\"\(key)\" must be confirmed within \(Freshness.Notice.rounded(limit)), and what the server has answered is known to be "
+                + "outdated. Try again."
+        )
+    }
+
+    /// Whether content is not known to be outdated, and was confirmed within a time, or by a request that began at `start` or later.
+    private func isConfirmed(_ content: Content, within limit: Duration, orSince start: MonotonicTime) -> Bool {
+        guard !content.isInvalidated, let times = content.times, let age = times.age(at: core.now()) else {
+            return false
+        }
+        return age <= limit || times.validatedUptime.map { $0 >= start } ?? false
     }
 
     /// The snapshot of content at present.

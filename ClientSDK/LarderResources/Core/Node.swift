@@ -205,9 +205,12 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
         // "Not modified" confirms entities that came with the list, and none that have changed since.
-        let isConfirmable = lookup.stale.allSatisfy { $0.fetchedAt <= stored.times.fetchedAt }
+        let confirmable = lookup.stale.filter {
+            $0.fetchedAt <= stored.times.fetchedAt && $0.changed <= stored.query.answered
+        }
+        let isConfirmable = confirmable.count == lookup.stale.count
         facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag
-        facts.stale = lookup.stale.map(\.key)
+        facts.stale = confirmable.map(\.key)
         facts.asked = stored.query.asked
         let invalid = max(stored.query.invalid, lookup.invalid)
         facts.lacksItems = lookup.lacksCandidates || lookup.changes?.areLost ?? false
@@ -231,7 +234,7 @@ struct ContentFacts: Sendable {
     var held = DiskEntity.Completeness.complete
     /// Why it is stale whatever its age is.
     var reason: Freshness.StaleReason?
-    /// The invalidated entities.
+    /// The invalidated entities that "not modified" confirms.
     var stale: [EntityKey] = []
     /// Whether there may be items that only the source knows.
     var lacksItems = false

@@ -7,8 +7,8 @@ package struct EntityLookup {
     package let keys: [EntityKey]
     /// The number of requested entities that are no longer stored.
     package internal(set) var missing = 0
-    /// The invalidated entities, with the times of their values and of their invalidation.
-    var stale: [(key: EntityKey, fetchedAt: WallTime, invalid: Stamp)] = []
+    /// The invalidated entities, with the times of their values, of the commits that have stored these, and of their invalidation.
+    var stale: [(key: EntityKey, fetchedAt: WallTime, changed: Stamp, invalid: Stamp)] = []
     /// The number of pending changes that were applied.
     var pending = 0
     /// The entities that may have moved, if the list is a declared one.
@@ -67,7 +67,7 @@ package struct EntityLookup {
         pending += remark.pending
         guard isCounted else { return }
         if remark.isMissing { missing += 1 }
-        if let since = remark.staleSince { stale.append((remark.key, since, remark.invalid)) }
+        if let since = remark.staleSince { stale.append((remark.key, since, remark.changed, remark.invalid)) }
     }
 
     /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.
@@ -84,6 +84,8 @@ struct EntityRemark: Sendable {
     var pending = 0
     /// When its value was fetched, if the entity is invalidated; otherwise nil.
     var staleSince: WallTime?
+    /// When the commit that has stored its value began, if the entity is invalidated.
+    var changed = Stamp.never
     /// When it was last invalidated.
     var invalid = Stamp.never
     /// Whether it is no longer stored.
@@ -96,7 +98,7 @@ struct EntityRemark: Sendable {
     /// Notes whether the stored value is invalidated.
     mutating func note(_ stored: StoredEntity?) {
         guard let stored, stored.isInvalidated else { return }
-        (staleSince, invalid) = (stored.times.fetchedAt, stored.invalid)
+        (staleSince, changed, invalid) = (stored.times.fetchedAt, stored.changed, stored.invalid)
     }
 }
 

@@ -13,7 +13,7 @@ struct StoredEntity: Sendable {
     var asked: Stamp
     /// When it was last invalidated.
     var invalid: Stamp
-    /// When the commit that has stored the value began; `never` if it was read from the disk.
+    /// When the commit that has stored the value began.
     var changed = Stamp.never
     /// Its cost against the limit of the memory tier, in bytes.
     var cost: Int
@@ -38,6 +38,7 @@ extension StoredEntity {
             completeness: entity.completeness,
             asked: entity.asked,
             invalid: entity.invalid,
+            changed: entity.changed,
             cost: entity.payload.count + Self.overhead
         )
     }

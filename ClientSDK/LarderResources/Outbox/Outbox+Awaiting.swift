@@ -10,7 +10,8 @@ extension Outbox {
     ///
     /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
-    /// scope is in doubt; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent;
+    /// scope is in doubt, or was rejected and blocks it; `.unregistered` while the first one is not registered; `.offline` also while the
+    /// server delays it; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent;
     /// `.outboxFull`; what `check` throws.
     ///
     /// - Parameter check: called before the operation is stored.
@@ -71,10 +72,11 @@ extension Outbox {
             )
         }
         do { try requireNotEnding(operation) } catch { return error }
-        let (isPaused, doubt) = state.withLock { state in
+        let (isPaused, doubt, first, known) = state.withLock { state in
             let earlier = state.queue.lane(scope).prefix { $0 < id }.compactMap { state.queue[$0] }
             return (
-                state.isPaused, earlier.first { $0.isInDoubt || $0.state == .inDoubt || $0.isReportedInDoubt }
+                state.isPaused, earlier.first { $0.isInDoubt || $0.state == .inDoubt || $0.isReportedInDoubt },
+                earlier.first, earlier.first.flatMap { state.queue.operation($0.operation) }
             )
         }
         if let doubt {
@@ -84,10 +86,38 @@ extension Outbox {
                 operation: doubt.id
             )
         }
+        if let first, let error = standstill(behind: first, known) { return error }
         guard isPaused else { return nil }
         return LarderError(
             .paused,
             "\"\(operation)\" was not sent: the outbox is paused, or was never resumed. Call Outbox.resume, and repeat it."
+        )
+    }
+
+    /// Why nothing of a scope is sent for a time without a bound that a caller could wait for; nil if its first operation is in flight or is
+    /// sent next.
+    private func standstill(behind first: Outbox.Entry, _ operation: OutboxOperation?) -> LarderError? {
+        if first.state == .rejected {
+            return LarderError(
+                .conflict,
+                "An earlier operation of \"\(first.scope)\" was rejected and blocks it. Decide about it first: retry, edit or drop it.",
+                operation: first.id
+            )
+        }
+        guard let operation else {
+            return LarderError(
+                .unregistered,
+                "An earlier operation of \"\(first.scope)\", \"\(first.operation)\", is not registered, so nothing behind it is sent. Put it "
+                    + "into CacheConfiguration.operations when the cache is opened, or call Outbox.register.",
+                operation: first.id
+            )
+        }
+        // One whose caller waits in another process is expected to be sent soon.
+        guard first.state == .pending, !operation.isThrough, first.heldUntil > core.now().uptime else { return nil }
+        return LarderError(
+            .offline,
+            "An earlier operation of \"\(first.scope)\" is delayed, because the server has asked for it. Nothing was sent.",
+            cause: first.error
         )
     }
 

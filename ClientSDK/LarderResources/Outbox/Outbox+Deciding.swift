@@ -23,11 +23,20 @@ extension Outbox {
         try reopen(try rejected(id), payload: payload, newKey: true)
     }
 
-    /// Removes an operation that is not in flight, and rolls its local changes back. An operation in doubt may have been carried out.
-    /// A caller that waits for an awaited write gets `.cancelled` if nothing of it was sent.
+    /// Removes an operation that is not in flight, and rolls its local changes back. An operation in doubt may have been carried out: the
+    /// values that it would change are stale then. A caller that waits for an awaited write gets `.cancelled` if nothing of it was sent.
     ///
-    /// - Throws: `.invalidArgument` if the operation does not exist or is in flight.
-    public func drop(_ id: OperationID) throws(LarderError) { try remove(id, answering: Self.dropped(id)) }
+    /// - Throws: `.invalidArgument` if the operation does not exist or is in flight; `.storage`.
+    public func drop(_ id: OperationID) throws(LarderError) {
+        try readRows()
+        if let entry = state.withLock({ $0.queue[id.rawValue] }), entry.state == .inDoubt {
+            var update = CacheUpdate()
+            update.steps = effects(of: entry)?.invalidations ?? []
+            // First: whatever becomes of this process in between, the values are asked for.
+            try core.commit(update)
+        }
+        try remove(id, answering: Self.dropped(id))
+    }
 
     /// Removes a rejected operation that was decided on, unless it has changed since.
     func drop(_ entry: Outbox.Entry) throws(LarderError) {

@@ -111,7 +111,8 @@ extension Outbox {
     }
 
     /// Stores the result of one operation. If an acknowledgement cannot be stored, the operation ends nevertheless, because the server
-    /// has carried it out: the values that the acknowledgement would change are invalidated.
+    /// has carried it out: the values that the acknowledgement would change are invalidated. A conflict whose state cannot be stored is
+    /// stored without it.
     private func storeAlone(
         _ entry: Outbox.Entry,
         _ result: OutboxResult,
@@ -119,6 +120,10 @@ extension Outbox {
         _ now: Moment
     ) throws {
         do { try store([(entry, result)], operation, now) } catch  where !Self.isOfStore(error) {
+            if case .rejected(var rejection) = result, rejection.cause is Outbox.CurrentState {
+                rejection.cause = nil
+                return try store([(entry, .rejected(rejection))], operation, now)
+            }
             guard case .accepted(_, let acknowledge, let names) = result else { throw error }
             var acknowledged = CacheUpdate()
             acknowledge(&acknowledged)
@@ -197,17 +202,13 @@ extension Outbox {
             if entry.isInDoubt { Self.markStale(&update.steps, from: known) }
             removal(of: entry, in: &update)
         case .rejected(let error):
-            if error.isUnreadableAcceptance {
-                // The server has carried it out, and its new value is not known.
-                for key in shown(by: entry)?.entityKeys ?? [] { update.invalidate(key) }
-            }
-            if operation.isThrough { return failure(of: entry, in: &update) }
             if let current = error.cause as? Outbox.CurrentState {
                 current.store(&update)
-            } else if error.code == .conflict || error.status == 409 {
-                // The server has another value than the edit was made from.
-                for key in shown(by: entry)?.entityKeys ?? [] { update.invalidate(key) }
+            } else if error.isUnreadableAcceptance || error.isOfOtherState {
+                // What the server has now is not known.
+                for key in effects(of: entry)?.entityKeys ?? [] { update.invalidate(key) }
             }
+            if operation.isThrough { return failure(of: entry, in: &update) }
             var rejected = entry
             (rejected.state, rejected.rejection) = (.rejected, Outbox.Rejection(error, at: now.wall))
             store(rejected.row, in: &update)
@@ -351,5 +352,13 @@ extension Outbox {
         state.withLock { state in
             for entry in batch { state.queue.update(entry.id.rawValue) { $0.failureCount += 1 } }
         }
+    }
+}
+
+extension LarderError {
+    /// Whether the server has said that it has another state than the write was made from: another value, or none.
+    fileprivate var isOfOtherState: Bool {
+        [ErrorCode<LarderError>.conflict, .gone].contains(code)
+            || status.map { [404, 409, 410, 412].contains($0) } ?? false
     }
 }

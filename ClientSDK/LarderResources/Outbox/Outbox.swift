@@ -124,6 +124,12 @@ public final class Outbox: Sendable {
         do { return try operation.changes(entry.payload, entry.idempotencyKey) } catch { return nil }
     }
 
+    /// The changes that the server makes for an operation, also for an awaited one; nil as of `shown`.
+    func effects(of entry: Outbox.Entry) -> Outbox.LocalChanges? {
+        guard let operation = state.withLock({ $0.queue.operation(entry.operation) }) else { return nil }
+        do { return try operation.effects(entry.payload, entry.idempotencyKey) } catch { return nil }
+    }
+
     /// Removes the local changes of an operation.
     func hide(_ entry: Outbox.Entry, in update: inout CacheUpdate) {
         guard let changes = shown(by: entry) else { return }

@@ -15,7 +15,10 @@ struct OutboxOperation: Sendable {
     let timeout: Duration
     /// Whether it is sent beside the others (`WriteBehind.isLong`).
     let isLong: Bool
+    /// The changes that are shown until the server has carried it out.
     let changes: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
+    /// The changes that the server makes: as `changes`, and also those of an awaited write, which are not shown.
+    let effects: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
     /// How a rejected operation is decided on; nil: it is no edit of an entity.
@@ -34,7 +37,7 @@ struct OutboxOperation: Sendable {
     init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) { self.init(operation, isThrough: false) }
 
     init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
-        var same = WriteBehind<Input, Receipt>(operation.name, scope: operation.scope, changes: { _, _ in }) {
+        var same = WriteBehind<Input, Receipt>(operation.name, scope: operation.scope, changes: operation.changes) {
             attempts in
             var outcomes: [Outbox.Outcome<Receipt>] = []
             for attempt in attempts { outcomes.append(try await operation.send(attempt)) }
@@ -55,12 +58,13 @@ struct OutboxOperation: Sendable {
         retry = operation.retry
         timeout = operation.timeout
         isLong = operation.isLong
-        changes = { bytes, key in
+        effects = { bytes, key in
             var changes = Outbox.LocalChanges(idempotencyKey: key)
-            // What is awaited shows nothing before it is carried out.
-            if !isThrough { operation.changes(try operation.codec.decode(bytes), &changes) }
+            operation.changes(try operation.codec.decode(bytes), &changes)
             return changes
         }
+        // What is awaited shows nothing before it is carried out.
+        if isThrough { changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) } } else { changes = effects }
         send = { entries in
             await Self.send(
                 entries,

@@ -115,6 +115,8 @@ public struct WriteThrough<Input: Codable & Sendable, Receipt: Sendable>: CacheC
     public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// How long an attempt may take before its outcome counts as unknown.
     public var timeout: Duration = .seconds(60)
+    /// The changes that the server makes. They are not shown; if the server turns out to have another state, these values are stale.
+    package var changes: @Sendable (Input, inout Outbox.LocalChanges) -> Void = { _, _ in }
     /// Sends an operation, and returns its outcome.
     public var send: @Sendable (Outbox.Attempt<Input>) async throws -> Outbox.Outcome<Receipt>
     /// Stores the server's answer, before the operation is removed. It may be called more than once for one receipt. If the answer

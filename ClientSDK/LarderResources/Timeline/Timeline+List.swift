@@ -131,6 +131,7 @@ extension Timeline.List {
         )
         normalizer.merge = { answer, stated in
             ListChange(.newestPage(stated), of: answer.ids) { query, context in
+                let before = query
                 let removed = context.removed(from: &query)
                 let page = IncomingPage(
                     keys: answer.ids.filter { context.stored.contains($0) && !removed.contains($0) },
@@ -151,6 +152,8 @@ extension Timeline.List {
                 if isLatest {
                     let isConfirmed = list.runs[0].items.allSatisfy { $0.insertion == nil }
                     query.entityTag = isConfirmed && list.items.starts(with: page.keys) ? page.validator : nil
+                    // A page that comes back identical changes nothing.
+                    if query != before { query.answered = context.committed }
                 }
             }
         }

@@ -304,6 +304,25 @@ struct EntityTests {
         #expect(source.requests.last?.validator == nil)
     }
 
+    @Test(arguments: [false, true])
+    func `a list is not confirmed for an item that was modified since and was invalidated`(_ isReopened: Bool)
+        async throws
+    {
+        let first = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        source.prepare(.value(EntityList(notes([1, 2])), validator: "v"), .value(EntityList(notes([1, 2]))))
+        let list = list("all", source)
+        _ = try await first.value(list)
+        try await first.update { update in
+            update.modify(Note.self, "1") { $0.text = "a guess" }
+            update.invalidate(Note.self, "1")
+        }
+        let cache = try isReopened ? scene.cache() : first
+        let new = try await cache.value(list, .networkOnly)
+        #expect(source.requests.last?.validator == nil)
+        #expect(new.items.map(\.text) == notes([1, 2]).map(\.text))
+    }
+
     @Test func `an equal value is not shown again and neither is a confirmation of a fresh value`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()

@@ -568,4 +568,31 @@ struct FreshnessTests {
         _ = try await reader.value
         _ = try await lenient.value
     }
+
+    @Test func `a gate does not return what was invalidated since its request began`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let gate = Task { try await cache.requireValidated(resource, within: .seconds(30)).value }
+        await source.waitForRequests(1)
+        try await cache.invalidate(resource)
+        source.prepare(.value("new"))
+        source.answer(0, .value("old"))
+        #expect(try await gate.value == "new")
+        #expect(source.requests.count == 2)
+    }
+
+    @Test func `a gate does not return a value that an older answer has not confirmed`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        try await cache.update { $0.put(Note(id: "1", text: "new", revision: 2)) }
+        scene.clock.advance(by: .seconds(60))
+        let old = Fetched.value(Note(id: "1", text: "old", revision: 1))
+        source.prepare(old, old)
+        let error = await #expect(throws: LarderError.self) {
+            try await cache.requireValidated(note, within: .seconds(30))
+        }
+        #expect(error?.code == .notValidated && source.requests.count == 2)
+    }
 }

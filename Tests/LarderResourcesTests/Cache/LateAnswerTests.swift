@@ -92,6 +92,24 @@ struct LateAnswerTests {
         #expect(try await cache.value(list).items.map(\.id) == ["2"])
     }
 
+    @Test(arguments: [false, true])
+    func `the answer of a request in flight does not restore a value that was removed by its key`(_ isInMemory: Bool)
+        async throws
+    {
+        let cache = try scene.cache(inMemory: isInMemory)
+        let source = ScriptedSource<String>()
+        let word = Resource<String>("word", freshness: .timeToLive(.seconds(60))) { try await source.fetch($0) }
+        let reading = Task { try? await cache.value(word) }
+        await source.waitForRequests(1)
+        try await cache.update { $0.remove(word.key) }
+        source.answer(0, .value("old"))
+        _ = await reading.value
+        #expect(cache.stored(word) == nil)
+        #expect(try scene.cache(inMemory: isInMemory).stored(word) == nil)
+        source.prepare(.value("new"))
+        #expect(try await cache.value(word) == "new")
+    }
+
     @Test func `the answer of a request in flight does not restore a removed timeline`() async throws {
         let cache = try scene.cache()
         let source = PageSource()

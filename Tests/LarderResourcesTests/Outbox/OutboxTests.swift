@@ -124,6 +124,25 @@ struct OutboxTests {
         #expect(throws: LarderError.self) { try cache.outbox.retry(rejected[0].id) }
     }
 
+    @Test(arguments: [404, 409, 410, 412, 422])
+    func `after a rejection that says that the server has another state, the value is stale`(_ status: Int)
+        async throws
+    {
+        let cache = try scene.cache()
+        let post = server.post(resource: "1")
+        _ = try await cache.value(post)
+        var operation = server.operation
+        operation.send = { attempts in
+            attempts.map { _ -> Outbox.Outcome<Liked> in .rejected(LarderError(.rejected, "No.", status: status)) }
+        }
+        try cache.enqueue(Tap(post: "1", isLike: true), operation)
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        let stored = try #require(cache.stored(post))
+        #expect(stored.value?.isMine == false)
+        #expect(stored.freshness == (status == 422 ? Freshness.fresh : .stale(.invalidated)))
+    }
+
     @Test func `a thousand taps are sent in ten requests, and one rejected item fails alone`() async throws {
         let server = LikeServer(posts: 1_000)
         let cache = try scene.cache(inMemory: true)

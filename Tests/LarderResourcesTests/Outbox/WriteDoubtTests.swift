@@ -277,6 +277,21 @@ struct WriteDoubtTests {
         #expect(all.value?.items.map(\.id) == ["1", "2"] && all.freshness == .stale(.invalidated))
     }
 
+    @Test func `when an operation in doubt is dropped, the value that it may have changed is stale`() async throws {
+        let cache = try scene.cache()
+        let post = server.post(resource: "1")
+        _ = try await cache.value(post)
+        server.behave { _ in .losesReply }
+        let id = try #require(try cache.enqueue(Tap(post: "1", isLike: true), server.operation))
+        cache.outbox.resume()
+        await reached { cache.outbox.entries.first?.state == .inDoubt }
+        cache.outbox.pause()
+        try cache.outbox.drop(id)
+        let stored = try #require(cache.stored(post))
+        #expect(stored.value?.isMine == false && stored.freshness == .stale(.invalidated))
+        #expect(cache.outbox.entries.isEmpty)
+    }
+
     // MARK: Start and pause
 
     @Test func `an awaited write on an outbox that was never resumed ends, and nothing is stored`() async throws {

@@ -251,6 +251,39 @@ struct WriteThroughTests {
         #expect(cache.outbox.entries.count == 1 && gate.requests.count == 1)
     }
 
+    @Test(arguments: ["rejected", "unregistered", "delayed"])
+    func `a write is not kept behind one that waits for a decision, a registration or the server`(_ cause: String)
+        async throws
+    {
+        var noting = WriteBehind<Payment, Int>("note", scope: { $0.account }, changes: { _, _ in }) { attempts in
+            attempts.map { _ -> Outbox.Outcome<Int> in
+                if cause == "rejected" { return .rejected(LarderError(.rejected, "No.", status: 422)) }
+                return .unsent(LarderError(.offline, "The host is held.", retryAfter: .seconds(600)))
+            }
+        }
+        noting.rejectionBlocksScope = cause == "rejected"
+        let isUnknown = cause == "unregistered"
+        let first = try scene.cache()
+        let id = try #require(try first.enqueue(Payment(account: "a", amount: 1), noting))
+        if isUnknown {
+            first.close()
+        } else {
+            first.outbox.resume()
+            await reached { first.outbox.entries.first?.error != nil }
+        }
+        let cache = try isUnknown ? scene.cache() : first
+        cache.outbox.resume()
+        let operation = bank.operation
+        let paying = Task { try await cache.commit(Payment(account: "a", amount: 5), operation) }
+        let codes: [String: ErrorCode<LarderError>] = [
+            "rejected": .conflict, "unregistered": .unregistered, "delayed": .offline,
+        ]
+        let error = await error(of: paying)
+        #expect(error?.code == codes[cause])
+        if cause == "rejected" { #expect(error?.operation == id) }
+        #expect(cache.outbox.entries.map(\.id) == [id] && bank.state.withLock { $0.keys.isEmpty })
+    }
+
     @Test func `a write with a lost reply is in doubt, also after a restart, and has one effect`()
         async throws
     {
@@ -410,6 +443,20 @@ struct WriteThroughTests {
         #expect(cache.outbox.entries.isEmpty && bank.state.withLock { $0.keys.count } == 1)
         #expect(scene.events.withLock { $0.contains { if case .storageFailed = $0 { true } else { false } } })
         #expect(try scene.cache().outbox.entries.isEmpty)
+    }
+
+    @Test func `a conflict ends its operation although the server's state cannot be stored`() async throws {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.bytesMaximum = 64 << 10 }
+        let cache = try LarderCache(configuration)
+        let large = Note(id: "a", text: String(repeating: "x", count: 128 << 10), revision: 1)
+        let edit = WriteBehind<Payment, Int>("edit", scope: { $0.account }, changes: { _, _ in }) { attempts in
+            attempts.map { _ -> Outbox.Outcome<Int> in .rejected(LarderError.conflict(large, validator: nil, "Old.")) }
+        }
+        cache.outbox.resume()
+        try cache.enqueue(Payment(account: "a", amount: 1), edit)
+        try await cache.outbox.drained()
+        #expect(cache.outbox.rejected.first?.rejection?.code == .conflict)
     }
 
     @Test(arguments: [false, true])

@@ -179,6 +179,24 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "3 2 1 .")
     }
 
+    @Test func `a newest page is not confirmed for an item that was modified since and was invalidated`() async throws {
+        let cache = try scene.cache()
+        let timeline = cache.timeline(source.resource())
+        source.prepare([3, 2], validator: "v")
+        try await timeline.refresh()
+        try await cache.update { $0.invalidate(Note.self, "3") }
+        source.script.prepare(.notModified())
+        try await timeline.refresh()
+        #expect(source.requests.last?.validator == "v")
+        try await cache.update { update in
+            update.modify(Note.self, "3") { $0.text = "a guess" }
+            update.invalidate(Note.self, "3")
+        }
+        source.prepare([3, 2], validator: "v")
+        try await timeline.refresh()
+        #expect(source.requests.last?.validator == nil)
+    }
+
     @Test func `a page that comes back identical changes nothing`() async throws {
         let cache = try scene.cache()
         let feed = source.resource()

@@ -187,6 +187,44 @@ struct ConflictTests {
         #expect(state.title == "Mine again" && state.version == 3)
     }
 
+    @Test(arguments: [Telling.status412, .withState])
+    func `the conflict of an awaited write stores the server's state`(_ telling: Telling) async throws {
+        let backend = Backend(telling)
+        let client = try await fixture.client(backend.transport)
+        _ = try await client.cache.value(article(client))
+        backend.state.withLock { ($0.title, $0.version) = ("Two", 2) }
+        var write = APIClient.Write(.patch, "/articles/7", Body(isStarred: true))
+        write.fields.set(.ifMatch, "\"1\"")
+        write.modify(Article.self, "7") { $0.isStarred = true }
+        do {
+            try await client.commit(write)
+            Issue.record("The write was accepted.")
+        } catch { #expect(error.status == 412) }
+        let stored = try #require(client.cache.stored(article(client)))
+        #expect(stored.value == Article(id: "7", title: "Two") && stored.validator == "\"2\"")
+        #expect(stored.freshness == .fresh && client.cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `after the conflict of an awaited write that does not tell the state, the stored value is stale`()
+        async throws
+    {
+        let backend = Backend(.status412)
+        let transport = ScriptedTransport { request, _ in
+            guard request.method == .delete else { return backend.reply(request) }
+            let problem: Fields = [.contentType: "application/problem+json"]
+            return .text(#"{"title":"Old"}"#, status: .preconditionFailed, fields: problem)
+        }
+        let client = try await fixture.client(transport)
+        _ = try await client.cache.value(article(client))
+        var write = APIClient.Write(.delete, "/articles/7")
+        write.remove(Article.self, "7")
+        do {
+            try await client.commit(write)
+            Issue.record("The write was accepted.")
+        } catch { #expect(error.code == .conflict) }
+        #expect(client.cache.stored(article(client))?.freshness == .stale(.invalidated))
+    }
+
     @Test func `edits of one field are not merged, and mine is kept if the user decides so`() async throws {
         let backend = Backend(.status412)
         let (client, id) = try await rejected(backend, title: "Mine")
