@@ -72,6 +72,40 @@ struct RouteImportTests {
         #expect(!verdicts.contains("contractBroken"), "\(reply.text) \(verdicts)")
     }
 
+    @Test func `routes are below the path of the server, and a schema that contains itself ends`() async throws {
+        let description = """
+            openapi: 3.0.3
+            servers: [{url: "https://api.example.com/v2/"}]
+            paths:
+              /pets:
+                get:
+                  responses:
+                    "200": {content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}
+            components:
+              schemas:
+                Pet:
+                  type: object
+                  required: [id]
+                  properties:
+                    id: {type: integer, minimum: 1, maximum: 1}
+                    parent: {$ref: "#/components/schemas/Pet"}
+                    young: {type: array, items: {$ref: "#/components/schemas/Pet"}}
+            """
+        let site = try makeSite(description, named: "openapi.yaml")
+        #expect(try await site.text("GET", "/v2/pets") == #"{"id":1,"young":[]}"#)
+    }
+
+    @Test(arguments: [
+        (#"{"swagger": "2.0", "paths": {"/a": {}}}"#, "Swagger 2.0"),
+        (##"{"openapi": "3.1.0", "paths": {"/a": {"get": {"responses": {"200": {"$ref": "#/b"}}}}}}"##, "has no #/b"),
+    ])
+    func `a description that cannot be understood is refused`(text: String, expected: String) {
+        let error = #expect(throws: FileError.self) {
+            try RouteImport.routes(from: Array(text.utf8), named: "a.json")
+        }
+        #expect(error?.description.contains(expected) ?? false, "\(error?.description ?? "")")
+    }
+
     @Test func `an HTTP archive becomes routes with its replies`() async throws {
         let site = try makeSite(
             """

@@ -30,6 +30,7 @@ struct Contract: Sendable {
 
     /// - Throws: `FileError` for a document without paths.
     init(_ document: OpenAPIDocument, named name: String) throws(FileError) {
+        try document.check(named: name)
         guard let paths = document.root["paths"]?.object, !paths.members.isEmpty else {
             throw FileError("\(name): is not an OpenAPI description with `paths`")
         }
@@ -54,11 +55,7 @@ struct Contract: Sendable {
                 )
             }
         }
-        let servers = document.root["servers"]?.array?.compactMap { $0["url"]?.string } ?? []
-        basePaths = servers.map { url in
-            let path = url.hasPrefix("/") ? url : HTTPURL(url)?.path ?? ""
-            return path.hasSuffix("/") ? String(path.dropLast()) : path
-        }
+        basePaths = document.basePaths
         warnings =
             Self.unsupportedPatterns(document.root)
             + paths.members.filter { PathTemplate($0.name) == nil }.map { "the path \($0.name) is not checked" }

@@ -1,5 +1,6 @@
 import LarderBackend
 import LarderCoding
+import LarderHTTP
 
 /// An OpenAPI description (3.0 or 3.1).
 struct OpenAPIDocument: Sendable {
@@ -33,6 +34,37 @@ extension OpenAPIDocument {
     /// - Throws: an error that names the file and the line.
     init(at path: String) throws(FileError) {
         root = try Self.value(SourceFile.bytes(path), named: path)
+    }
+
+    /// The paths of the servers, without a last slash.
+    var basePaths: [String] {
+        let servers = root["servers"]?.array?.compactMap { $0["url"]?.string } ?? []
+        return servers.map { url in
+            let path = url.hasPrefix("/") ? url : HTTPURL(url)?.path ?? ""
+            return path.hasSuffix("/") ? String(path.dropLast()) : path
+        }
+    }
+
+    /// - Throws: an error about a description of another version, or a reference that leads nowhere.
+    func check(named name: String) throws(FileError) {
+        if root["swagger"] != nil {
+            throw FileError("\(name): is a description in Swagger 2.0; convert it to OpenAPI 3")
+        }
+        if let reference = danglingReference(in: root) { throw FileError("\(name): has no \(reference)") }
+    }
+
+    private func danglingReference(in value: JSONValue) -> String? {
+        switch value {
+        case .array(let elements): return elements.lazy.compactMap { danglingReference(in: $0) }.first
+        case .object(let object):
+            if let reference = object["$ref"]?.string, reference.hasPrefix("#"),
+                root.value(at: String(reference.dropFirst())) == nil
+            {
+                return reference
+            }
+            return object.members.lazy.compactMap { danglingReference(in: $0.value) }.first
+        default: return nil
+        }
     }
 
     /// The value of a document in JSON or YAML. What begins with a bracket is YAML only if its name says so.

@@ -10,7 +10,9 @@ package enum RouteImport {
         let document = try OpenAPIDocument.value(bytes, named: name)
         let routes: [JSONValue]
         if let paths = document["paths"]?.object {
-            routes = OpenAPIRoutes(document: OpenAPIDocument(root: document)).routes(paths)
+            let description = OpenAPIDocument(root: document)
+            try description.check(named: name)
+            routes = OpenAPIRoutes(document: description).routes(paths)
         } else if let entries = document.value(at: "/log/entries")?.array {
             routes = archived(entries)
         } else {
@@ -103,9 +105,10 @@ private struct OpenAPIRoutes {
 
     func routes(_ paths: JSONObject) -> [JSONValue] {
         let methods = ["get", "post", "put", "patch", "delete", "head"]
+        let base = document.basePaths.first ?? ""
         let all = paths.members.flatMap { path in
             (path.value.object?.members ?? []).filter { methods.contains($0.name) }.compactMap { operation in
-                route(operation.name.uppercased(), path.name, operation.value)
+                route(operation.name.uppercased(), base + path.name, operation.value)
             }
         }
         // A literal path is asked before one with parameters.

@@ -9,28 +9,42 @@ struct SchemaSample {
     private static let lengthMaximum: Int64 = 2_000
     let document: OpenAPIDocument
 
+    /// A value; null for a schema that says nothing.
+    ///
     /// - Parameter schema: may be a reference.
-    func value(_ schema: JSONValue, depth: Int = 0) -> JSONValue {
+    func value(_ schema: JSONValue) -> JSONValue { value(schema, Within()) ?? .null }
+
+    /// What a value is a part of.
+    private struct Within {
+        var depth = 0
+        var references: Set<String> = []
+    }
+
+    /// Nil for a schema that contains itself, and for one that is too deep: what need not be there is left out.
+    private func value(_ schema: JSONValue, _ outer: Within) -> JSONValue? {
+        var within = outer
+        within.depth += 1
+        if let reference = schema["$ref"]?.string, !within.references.insert(reference).inserted { return nil }
         let schema = document.resolved(schema)
         if let value = schema["example"] ?? schema["examples"]?[0] ?? schema["const"] ?? schema["default"]
             ?? schema["enum"]?[0]
         {
             return value
         }
-        guard depth < Self.depthMaximum else { return .null }
+        guard outer.depth < Self.depthMaximum else { return nil }
         if let parts = schema["allOf"]?.array, var own = schema.object {
             own["allOf"] = nil
-            let values = (parts + [.object(own)]).map { value($0, depth: depth + 1) }
+            let values = (parts + [.object(own)]).compactMap { value($0, within) }
             // A reference with a description of its own may be one to a text.
             guard values.contains(where: { $0.object != nil }) else { return values.first { $0 != .null } ?? .null }
             let members = values.flatMap { $0.object?.members ?? [] }
             return .object(members.reduce(into: JSONObject()) { $0[$1.name] = $1.value })
         }
-        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return value(first, depth: depth + 1) }
+        if let first = schema["oneOf"]?[0] ?? schema["anyOf"]?[0] { return value(first, within) }
         let type = schema.schemaTypes.first { $0 != "null" }
         switch type ?? (schema["properties"] == nil && schema["required"] == nil ? "" : "object") {
-        case "object": return object(schema, depth)
-        case "array": return array(schema, depth)
+        case "object": return object(schema, within)
+        case "array": return array(schema, within)
         case "integer": return number(schema) ?? .string("{{number 1 1000}}")
         case "number": return number(schema) ?? .string("{{fake price}}")
         case "boolean": return .string("{{fake bool}}")
@@ -39,20 +53,21 @@ struct SchemaSample {
         }
     }
 
-    private func object(_ schema: JSONValue, _ depth: Int) -> JSONValue {
+    private func object(_ schema: JSONValue, _ within: Within) -> JSONValue {
         let properties = schema["properties"]?.object ?? JSONObject()
         var object = JSONObject()
-        for property in properties.members { object[property.name] = value(property.value, depth: depth + 1) }
+        for property in properties.members { object[property.name] = value(property.value, within) }
         for name in schema["required"]?.array?.compactMap(\.string) ?? [] where object[name] == nil {
             object[name] = .string("{{fake word}}")
         }
         return .object(object)
     }
 
-    private func array(_ schema: JSONValue, _ depth: Int) -> JSONValue {
-        guard let items = schema["items"], schema["maxItems"]?.integer != 0 else { return .array([]) }
+    private func array(_ schema: JSONValue, _ within: Within) -> JSONValue {
+        guard let items = schema["items"], schema["maxItems"]?.integer != 0, let item = value(items, within) else {
+            return .array([])
+        }
         let count = min(1_000, schema["minItems"]?.integer ?? 1)
-        let item = value(items, depth: depth + 1)
         return count > 1 ? .members(["{{repeat \(count)}}": item]) : .array([item])
     }
 
