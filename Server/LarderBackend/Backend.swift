@@ -30,17 +30,17 @@ package struct Backend: Sendable {
             return nil
         }
         // Fields of this exchange alone are added last, to whichever reply is found, now or later.
-        var limits: [UInt8] = []
+        var (crossOrigin, limits) = (CrossOrigin.lines(for: request), [UInt8]())
         var result: Reply
         do {
             try limit(request, owner, &limits)
-            let later = exchange.adding(CrossOrigin.lines(for: request) + limits)
-            guard let reply = try answer(request, later, owner, own, otherwise) else { return nil }
+            guard let reply = try answer(request, exchange.adding(crossOrigin + limits), owner, own, otherwise) else {
+                return nil
+            }
             result = reply
         } catch { result = error.reply }
         // The fields of a custom route are not known in advance.
-        let crossOrigin =
-            own.isEmpty ? CrossOrigin.lines(for: request) : CrossOrigin.lines(for: request, reading: result.head)
+        if !own.isEmpty { crossOrigin = CrossOrigin.lines(for: request, reading: result.head) }
         result = result.adding(crossOrigin + limits)
         guard !own.isEmpty, let sequel = owner.sequel.take() else { return result }
         if owner.deviations.isDetached {

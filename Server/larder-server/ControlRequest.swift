@@ -127,7 +127,11 @@ struct ControlRequest {
 
     private static func document(_ text: String, named id: JSONValue?) throws(UsageError) -> [UInt8] {
         let bytes = try document(text)
-        guard case .object(var object)? = try? JSONParser.parse(bytes) else {
+        let value: JSONValue
+        do { value = try JSONParser.parse(bytes) } catch {
+            throw UsageError(message: "JSON must be an object, such as {\"from\": \"empty\"}: \(error)")
+        }
+        guard case .object(var object) = value else {
             throw UsageError(message: "JSON must be an object, such as {\"from\": \"empty\"}")
         }
         object["id"] = id

@@ -276,12 +276,7 @@ struct ConductTests {
     }
 
     @Test func `reads of the change feed after the live channel has ended are no finding`() async throws {
-        let stage = try Stage()
-        var fault = LiveFault()
-        fault.endAfterFrames = 1
-        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
-        let channel = try stage.send("GET", "/v1/live/events")
-        _ = try await channel.read(until: "\r\n\r\n")
+        let (stage, channel) = try await faultyChannel { $0.endAfterFrames = 1 }
         post(stage)
         _ = await channel.readToEnd()
         stage.world.clock.advance(by: .seconds(1))
@@ -304,9 +299,13 @@ struct ConductTests {
 
     /// A live channel that loses its first frame.
     private func lossyChannel() async throws -> (stage: Stage, channel: RawClient) {
+        try await faultyChannel { $0.loseFrame = 1 }
+    }
+
+    private func faultyChannel(_ change: (inout LiveFault) -> Void) async throws -> (stage: Stage, channel: RawClient) {
         let stage = try Stage()
         var fault = LiveFault()
-        fault.loseFrame = 1
+        change(&fault)
         try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live/events")))
         let channel = try stage.send("GET", "/v1/live/events")
         _ = try await channel.read(until: "\r\n\r\n")

@@ -145,24 +145,28 @@ public final class FeatureFlags: Sendable {
     private func save(_ name: String? = nil) throws(LarderError) {
         guard let store else { return }
         do {
-            let changed = try saving.withLock { (_) throws -> Set<String> in
+            let (changed, unreadable) = try saving.withLock { (_) throws -> (Set<String>, DecodingError?) in
                 let (mine, saved) = state.withLock { ($0.settings, $0.saved) }
-                let stored = try store.write { transaction throws -> Settings in
-                    var settings = saved
+                let (stored, unreadable) = try store.write { transaction throws -> (Settings, DecodingError?) in
+                    var (settings, unreadable) = (saved, nil as DecodingError?)
                     if let bytes = try transaction.metadata(Self.storageKey) {
                         // Those that cannot be decoded are replaced.
-                        settings = (try? JSONDecoder().decode(Settings.self, from: Data(bytes))) ?? saved
+                        do { settings = try JSONDecoder().decode(Settings.self, from: Data(bytes)) } catch let error
+                            as DecodingError
+                        { unreadable = error }
                     }
                     settings = mine.rebased(on: settings, from: saved)
                     if let name { settings.overrides[name] = mine.overrides[name] }
                     try transaction.setMetadata(Array(JSONEncoder().encode(settings)), for: Self.storageKey)
-                    return settings
+                    return (settings, unreadable)
                 }
-                return apply { state in
+                let changed = apply { state in
                     state.settings = state.settings.rebased(on: stored, from: mine)
                     state.saved = stored
                 }
+                return (changed, unreadable)
             }
+            if let unreadable { telemetry.record(.note(name: "flagsNotLoaded", detail: "\(unreadable)")) }
             report(changed)
         } catch {
             let text = "Feature flags hold until the process ends: they cannot be stored. \(error)"

@@ -153,7 +153,7 @@ public import LarderModels
         within limit: Duration = .seconds(25)
     ) async throws(LarderError) -> Bool {
         if let profile = payload["profile"] as? String, let version = payload["version"] as? Int {
-            profiles.noteVersion(Int64(version), of: profile)
+            await profiles.noteVersion(Int64(version), of: profile)
             return false
         }
         if let token = payload["token"] as? String, sync.hasApplied(token) { return false }

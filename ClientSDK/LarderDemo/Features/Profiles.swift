@@ -12,7 +12,9 @@ public struct Profiles: Sendable {
     )
 
     /// Notes that the server has a version of a profile, of which a push notification told: an older stored one is stale from now on.
-    func noteVersion(_ version: Int64, of id: String) { client.cache.noteVersion(version, of: Profile.self, id) }
+    func noteVersion(_ version: Int64, of id: String) async {
+        await client.cache.noteVersion(version, of: Profile.self, id)
+    }
 
     /// The resource of a profile, to be read and observed through `LarderClient.cache`.
     public func resource(_ id: String) -> Resource<Profile> {

@@ -339,15 +339,13 @@ public final class LarderCache: Sendable {
 
     /// Notes that a version of an entity exists: an older stored value is stale, also after a restart and in other processes.
     ///
-    /// It is stored on the calling thread, which waits for a change in progress. An older version that a later reply brings is stale too, in
-    /// this process: it remembers at least the last 8,192 versions. If older ones are forgotten, all values that were confirmed before are
-    /// stale.
-    public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) {
-        var update = CacheUpdate()
-        update.steps = [.noteVersion(E.key(id), version)]
-        do throws(LarderError) { try core.commit(update, isTolerant: true) } catch {
-            core.configuration.onEvent(.storageFailed(error))
-        }
+    /// An older version that a later reply brings is stale too, in this process: it remembers at least the last 8,192 versions. If older ones
+    /// are forgotten, all values that were confirmed before are stale. A failure to store it is reported (`CacheEvent.storageFailed`).
+    nonisolated(nonsending) public func noteVersion<E: CacheEntity>(_ version: Int64, of type: E.Type, _ id: E.ID) async
+    {
+        do throws(LarderError) {
+            try await update(isTolerant: true) { $0.steps = [.noteVersion(E.key(id), version)] }
+        } catch { core.configuration.onEvent(.storageFailed(error)) }
     }
 
     /// Notes that a change feed has no more changes now: by `Freshness.Criterion.feed` it covers values that were fetched since

@@ -91,12 +91,12 @@ extension ControlPlane {
             if let types { path += "&types=" + types }
             if let token { path += "&since=" + token }
             let result = look(at: path, as: person, in: world, device: "oracle")
-            guard result.status == .ok, case .object(let page)? = try? JSONParser.parse(result.bytes) else {
-                let problem = try? JSONParser.parse(result.bytes)
-                throw ProblemType.invalidParameter(
-                    "The data of \(person ?? "nobody") cannot be read: \(problem?["detail"]?.string ?? "\(result.status.code)")"
-                )
+            func failure(_ reason: String) -> Problem {
+                ProblemType.invalidParameter("The data of \(person ?? "nobody") cannot be read: \(reason)")
             }
+            let page: JSONValue
+            do { page = try JSONParser.parse(result.bytes) } catch { throw failure("\(error)") }
+            guard result.status == .ok else { throw failure(page["detail"]?.string ?? "\(result.status.code)") }
             for change in page["items"]?.array ?? [] {
                 guard var id = change["id"]?.string ?? change["id"]?.integer.map({ String($0) }) else { continue }
                 // Documents of two collections may have one identifier.

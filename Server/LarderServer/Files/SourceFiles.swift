@@ -116,8 +116,11 @@ final class SourceFiles: Sendable {
             var directories: Set<String> = []
             do {
                 try watch?.add(SourceFile.folder(of: source.path))
-                defer { watchAll(directories, for: index, watch) }
-                let loaded = try source.load(&directories)
+                let result = Result { try source.load(&directories) }
+                state.withLock { [directories] in $0.reports[index].directories = directories }
+                // One that does not exist has no files yet.
+                for directory in directories where SourceFile.isDirectory(directory) { try watch?.add(directory) }
+                let loaded = try result.get()
                 let isRepaired = reports[index].error != nil
                 state.withLock { state in
                     state.reports[index].loadedAt = wall.now
@@ -134,11 +137,6 @@ final class SourceFiles: Sendable {
         }
     }
 
-    private func watchAll(_ directories: Set<String>, for index: Int, _ watch: FileWatch?) {
-        // One that does not exist has no files yet.
-        for directory in directories { try? watch?.add(directory) }
-        state.withLock { $0.reports[index].directories = directories }
-    }
 }
 
 extension SourceFiles.Report {

@@ -72,7 +72,8 @@ package enum RouteImport {
             return .members(route)
         }
         func count(_ route: JSONValue) -> Int { route["when"]?.object?.members.count ?? 0 }
-        return Set(routes.map(count)).sorted(by: >).flatMap { conditions in routes.filter { count($0) == conditions } }
+        // Stable: of equally many conditions the earlier one comes first.
+        return routes.sorted { count($0) > count($1) }
     }
 
     /// A path as a template that is this path alone; nil if it has what a template reads as a parameter.

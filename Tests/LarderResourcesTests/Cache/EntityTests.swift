@@ -117,7 +117,7 @@ struct EntityTests {
             if generator.uniform(in: 0..<3) == 0 { continue }
             let shownNow = try await shown(cache, list)
             // Drops the parts of the last assembly.
-            for number in ids { cache.noteVersion(0, of: Note.self, "\(number)") }
+            for number in ids { await cache.noteVersion(0, of: Note.self, "\(number)") }
             #expect(try await shown(cache, list) == shownNow, "seed \(seed), round \(round), step \(what)")
         }
     }

@@ -281,7 +281,7 @@ struct FreshnessTests {
         _ = try await cache.value(note)
         scene.clock.advance(by: .seconds(1_000_000))
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .fresh)
-        cache.noteVersion(5, of: Note.self, "1")
+        await cache.noteVersion(5, of: Note.self, "1")
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
         source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
         #expect(try await cache.snapshot(note).freshness == .fresh)
@@ -295,7 +295,7 @@ struct FreshnessTests {
             .value(Note(id: "1", text: "a", revision: 6))
         }
         for cache in [caches.0, caches.1] { _ = try await cache.value(note) }
-        caches.0.noteVersion(7, of: Note.self, "1")
+        await caches.0.noteVersion(7, of: Note.self, "1")
         scene.clock.advance(by: .seconds(1))
         for cache in [caches.0, caches.1, try scene.cache()] {
             #expect(cache.stored(note)?.freshness.isFresh == false)
@@ -306,7 +306,7 @@ struct FreshnessTests {
         let cache = try scene.cache()
         let note = Resource<Note>.entity("1", freshness: .reference) { _ in .value(Note(id: "1", text: "a")) }
         _ = try await cache.value(note)
-        cache.noteVersion(5, of: Note.self, "1")
+        await cache.noteVersion(5, of: Note.self, "1")
         try await cache.update { $0.modify(Note.self, "1") { $0.text = "b" } }
         let shown = try await cache.snapshot(note, .cacheOnly)
         #expect(shown.value?.text == "b" && !shown.freshness.isFresh)
@@ -321,7 +321,7 @@ struct FreshnessTests {
         source.prepare(.value(EntityList([Note(id: "1", text: "a", revision: 3)])))
         _ = try await cache.value(list)
         #expect(try await cache.snapshot(list, .cacheOnly).freshness == .fresh)
-        cache.noteVersion(5, of: Note.self, "1")
+        await cache.noteVersion(5, of: Note.self, "1")
         #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
         scene.clock.advance(by: .seconds(1))
         source.prepare(.value(EntityList([Note(id: "1", text: "b", revision: 5)])))
@@ -338,7 +338,7 @@ struct FreshnessTests {
         }
         _ = try await cache.value(note)
         _ = try await cache.value(list)
-        cache.noteVersion(5, of: Note.self, "1")
+        await cache.noteVersion(5, of: Note.self, "1")
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.olderVersion))
         #expect(try await cache.snapshot(list, .cacheOnly).freshness == .stale(.invalidated))
         _ = try await cache.refresh(list)
@@ -371,7 +371,7 @@ struct FreshnessTests {
         observers.append(Task { for await _ in cache.snapshots(note) {} })
         await rest()
         #expect(requests.load(ordering: .relaxed) == 3)
-        cache.noteVersion(5, of: Note.self, "1")
+        await cache.noteVersion(5, of: Note.self, "1")
         await rest()
         #expect(requests.load(ordering: .relaxed) == 6)
         for observer in observers { observer.cancel() }
@@ -383,8 +383,8 @@ struct FreshnessTests {
         let note = Resource<Note>.entity("1", freshness: .rule(Freshness.Rule(.version))) { try await source.fetch($0) }
         source.prepare(.value(Note(id: "1", text: "a", revision: 3)))
         _ = try await cache.value(note)
-        cache.noteVersion(5, of: Note.self, "1")
-        for number in 0..<20_000 { cache.noteVersion(1, of: Note.self, "other \(number)") }
+        await cache.noteVersion(5, of: Note.self, "1")
+        for number in 0..<20_000 { await cache.noteVersion(1, of: Note.self, "other \(number)") }
         #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
         scene.clock.advance(by: .seconds(1))
         source.prepare(.value(Note(id: "1", text: "b", revision: 5)))
