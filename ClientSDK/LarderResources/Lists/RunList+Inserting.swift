@@ -42,9 +42,8 @@ extension RunList {
             noteFed(stamp)
             return normalize()
         }
+        insert(keys[..<first].map { Item($0, insertion) }, before: keys[first])
         guard var place = firstPlace(where: { $0.key == keys[first] }) else { return }
-        runs[place.run].items.insert(contentsOf: keys[..<first].map { Item($0, insertion) }, at: place.item)
-        place.item += first
         for key in keys[(first + 1)...] {
             if known.contains(key) {
                 place = firstPlace { $0.key == key } ?? place
@@ -54,6 +53,20 @@ extension RunList {
             }
         }
         normalize()
+    }
+
+    /// Inserts items in front of another. In front of a page they are the last ones above its cursor, because they came after the page. A gap
+    /// above it ends if the list begins there.
+    private mutating func insert(_ new: [Item], before key: EntityKey) {
+        guard let place = firstPlace(where: { $0.key == key }) else { return }
+        if place.item == 0, let start = runs[place.run].start, start.cursor != Self.newestCursor,
+            start.gap == nil || !runs[..<place.run].contains(where: { $0.items.contains(where: \.isPlaced) })
+        {
+            runs[place.run - 1].items += new
+            if !new.isEmpty { runs[place.run].start = .joined(start.cursor) }
+        } else {
+            runs[place.run].items.insert(contentsOf: new, at: place.item)
+        }
     }
 
     private func firstPlace(where isMatch: (Item) -> Bool) -> (run: Int, item: Int)? {

@@ -172,8 +172,8 @@ extension RunList {
             let items = Array(rest[0].items[cut.item...])
             rest[0] = Run(items: items, facts: PageFacts(rest[0].facts.times, asked: rest[0].facts.asked))
         }
-        if let first = rest.first, first.start == nil, last != page.keys.count - 1,
-            last < 0 ? start == nil : page.cursor != nil
+        if let first = rest.first, first.start == nil,
+            last < 0 ? start == nil : last != page.keys.count - 1 && page.cursor != nil
         {
             // Inserted items are above those of the page that the list did not have if they came after them.
             let moved = first.items.prefix { $0.insertion != nil }.filter { item in
