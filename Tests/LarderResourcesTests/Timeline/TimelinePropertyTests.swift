@@ -179,7 +179,11 @@ private final class FeedStory {
         let loose = try looseNumbers()
         var (last, end): (Int?, Int?)
         for segment in snapshot.segments {
-            guard case .items(let items) = segment else { continue }
+            guard case .items(let items) = segment else {
+                // Behind the gap there may be only items whose places are not known.
+                end = nil
+                continue
+            }
             let run = items.compactMap { Int($0.id) }.filter { !loose.contains($0) }
             // A deleted post whose event has not arrived may be shown behind a gap.
             if let last, let first = run.first(where: { posts[$0] != nil }) {
