@@ -12,6 +12,8 @@ extension DiskStore {
         let wasOpen = state.wasOpen && !startsAnew()
         if wasOpen {
             try requireExistence()
+            // The file may be replaced here, or was by another process.
+            closeReaders(&state)
         } else {
             guard !context.isReplaced else { throw hasVanished }
             try context.files.makeDirectory(context.configuration.directory)

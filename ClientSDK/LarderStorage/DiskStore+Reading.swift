@@ -47,12 +47,13 @@ extension DiskStore {
                     throw error
                 }
                 guard !isSecond else { throw DiskError(cause) }
-                isSecond = true
                 // Closed first: the file is replaced.
                 reader = nil
-                try writer.withLock { state in
-                    // Otherwise another call has already done it.
-                    if state.generation == generation { try recover(&state, cause) }
+                isSecond = try writer.withLock { state in
+                    // Otherwise another call has opened the file anew meanwhile.
+                    guard state.generation == generation else { return false }
+                    try recover(&state, cause)
+                    return true
                 }
             }
         }

@@ -79,8 +79,13 @@ public final class DiskStore: Sendable {
     /// Closes all connections; those in use are closed when they are returned. Requires the writer's state.
     func giveUpConnections(_ state: inout WriterState) {
         state.connection = nil
-        state.generation += 1
         context.dropDeferredWrites()
+        closeReaders(&state)
+    }
+
+    /// Closes all reading connections; those in use are closed when they are returned.
+    func closeReaders(_ state: inout WriterState) {
+        state.generation += 1
         let (generation, isErased) = (state.generation, state.isErased)
         let idle = readers.withLock { readers in
             readers.generation = generation

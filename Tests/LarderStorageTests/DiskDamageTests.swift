@@ -160,6 +160,19 @@ struct DiskDamageTests {
         #expect(try use(again, fixture, "no schema") == 0)
     }
 
+    @Test func `a write that replaces a damaged file is seen by reads that began on the old one`() throws {
+        let fixture = DiskFixture()
+        let store = try fill(fixture)
+        store.suspend()
+        // Opened before the writing connection, which finds the damage.
+        #expect(try store.entity(fixture.key("1"))?.version == 1)
+        try fixture.directory.overwrite("store.sqlite", at: 0, with: [UInt8](repeating: 0x41, count: 100))
+        try store.put(fixture.entity("1", payload(1), version: 2))
+        #expect(try store.entity(fixture.key("1"))?.version == 2)
+        #expect(try store.entity(fixture.key("2")) == nil)
+        #expect(fixture.events.recoveries.count == 1)
+    }
+
     @Test func `a changed byte in a payload is detected by the checksum`() throws {
         let fixture = DiskFixture()
         let store = try fill(fixture)

@@ -55,8 +55,9 @@ struct ListChange: Sendable {
     /// Replaces a list by a reply, with the edits since its request began.
     init(replacingBy answer: DiskQuery, _ stated: StatedFreshness?) {
         self.init(.reply(stated), of: answer.ids) { query, context in
-            let known = answer.ids.filter { context.stored.contains($0) }
-            let keys = query.edits.applied(to: known, askedAt: context.stamp)
+            let deleted = Set(answer.ids).subtracting(context.stored)
+            // The edits first: an item may follow one that is deleted.
+            let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp).filter { !deleted.contains($0) }
             query.invalid = max(query.invalid, query.edits.forgotten)
             // The validator stands for the keys of the reply.
             query.entityTag = keys == answer.ids ? answer.entityTag : nil

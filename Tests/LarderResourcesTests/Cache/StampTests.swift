@@ -149,6 +149,27 @@ struct StampTests {
     }
 
     @Test
+    func `an item that was inserted behind one that is deleted since keeps its place in a reply to an earlier request`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = list(source)
+        let notes = EntityList((1...3).map { Note(id: "\($0)", text: "a", revision: 1) })
+        source.prepare(.value(notes))
+        _ = try await cache.value(list)
+        let reading = Task { try await cache.refresh(list) }
+        await source.waitForRequests(2)
+        try await cache.update { update in
+            update.put(Note(id: "4", text: "new"))
+            update.edit(list.key) { $0.insert(Note.key("4"), at: 2) }
+        }
+        try await cache.update { $0.remove(Note.self, "2", deletedInVersion: 2) }
+        source.answer(1, .value(notes))
+        #expect(try await reading.value.value?.items.map(\.id) == ["1", "4", "3"])
+    }
+
+    @Test
     func `a reply does not end a second invalidation by another process of what was invalid when it was asked for`()
         async throws
     {
