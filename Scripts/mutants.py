@@ -174,8 +174,8 @@ MUTANTS = {
     "changes of a list while it is fetched": [
         (
             RESOURCES + "Entities/ListChange.swift",
-            "let keys = query.edits.applied(to: known, askedAt: context.stamp)",
-            "let keys = MUTANT ? known : query.edits.applied(to: known, askedAt: context.stamp)",
+            "let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp).filter",
+            "let keys = (MUTANT ? answer.ids : query.edits.applied(to: answer.ids, askedAt: context.stamp)).filter",
         )
     ],
     "invalidation while a value is fetched": [
