@@ -68,7 +68,10 @@ private struct ListRun {
 
     init(_ seed: UInt64) throws {
         generator = SeededGenerator(seed: seed)
-        list = .list("notes") { [source] in try await source.fetch($0) }
+        var list = Resource.list("notes") { [source] in try await source.fetch($0) }
+        // A run may leave its request unanswered for minutes.
+        list.timeout = nil
+        self.list = list
         cache = try scene.cache()
         for _ in 0..<6 { _ = insertAtServer() }
     }
