@@ -9,7 +9,7 @@ import LarderTime
 package struct Backend: Sendable {
     package let customRoutes = CustomRoutes()
     /// Whether a world without collections has the demo API.
-    let servesDemo: Bool
+    package let servesDemo: Bool
 
     package init(servesDemo: Bool) { self.servesDemo = servesDemo }
 

@@ -24,7 +24,11 @@ final class ClientScene: Sendable {
         .path
 
     /// - Parameter seed: the seed of the world; nil: its default.
-    init(seed: UInt64? = nil) throws { world = try Self.shared.get().makeWorld(seed: seed) }
+    init(seed: UInt64? = nil) throws {
+        let backend = try Self.shared.get()
+        world = try backend.makeWorld(seed: seed)
+        AloneWithinTime.atEnd { #expect(await backend.activity() == []) }
+    }
 
     deinit {
         try? FileManager.default.removeItem(atPath: directory)

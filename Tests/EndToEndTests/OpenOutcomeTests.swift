@@ -89,13 +89,18 @@ struct OpenOutcomeTests {
         let transfers = JournalFilter("POST", "/v1/transfers")
         try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", "/v1/transfers"), count: 1))
         let paying = Task { try await first.bank.transfer(order, given: try await first.bank.validatedAccounts()) }
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         // The process dies, and the next one retries while the server is still processing the request.
         first.close()
         await #expect(throws: LarderError.self) { try await paying.value }
         let ends = Ends()
         let client = try await scene.client(onEvent: { ends.note($0) })
-        #expect(await scene.world.wait(for: .entries(JournalFilter("POST", "/v1/transfers", status: "409"), count: 1)))
+        #expect(
+            await scene.world.wait(
+                for: .entries(JournalFilter("POST", "/v1/transfers", status: "409"), count: 1),
+                limit: .seconds(3_600)
+            )
+        )
         // The server has sent Retry-After: 1.
         #expect(await ends.postponement() == .seconds(1))
         #expect(ends.rejected.withLock { $0.isEmpty } && client.bank.unresolved.count == 1)
@@ -151,11 +156,16 @@ struct OpenOutcomeTests {
         let path = "/v1/conversations/\(conversation)/messages"
         try scene.world.set(Gate(id: "slow", when: FaultMatch("POST", path), count: 1))
         for text in ["one", "two"] { try first.chat.send(text, to: conversation) }
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         first.close()
         let ends = Ends()
         let client = try await scene.client(onEvent: { ends.note($0) })
-        #expect(await scene.world.wait(for: .entries(JournalFilter("POST", path, status: "409"), count: 1)))
+        #expect(
+            await scene.world.wait(
+                for: .entries(JournalFilter("POST", path, status: "409"), count: 1),
+                limit: .seconds(3_600)
+            )
+        )
         #expect(await ends.postponement() != nil)
         #expect(client.cache.outbox.rejected.isEmpty && client.cache.outbox.status.blockedScopes == 0)
         scene.world.releaseAll()
@@ -232,7 +242,7 @@ struct OpenOutcomeTests {
         _ = try await client.cache.refresh(client.profiles.resource(me))
         try scene.world.set(Gate(id: "slow", when: FaultMatch("PATCH", "/v1/me"), count: 1))
         let saving = Task { try await client.profiles.edit(me) { $0.bio = "saved" } }
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         killable.fail(.full, untilHealed: true)
         scene.world.releaseAll()
         #expect(try await saving.value.bio == "saved")
@@ -266,7 +276,7 @@ struct OpenOutcomeTests {
             let paying = Task {
                 try await client.bank.transfer(order, given: try await client.bank.validatedAccounts())
             }
-            #expect(await scene.world.wait(for: .held(1)))
+            #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
             // Fails at each statement from the first one that stores the receipt.
             killable.fail(.full, atStep: step, untilHealed: true)
             scene.world.releaseAll()

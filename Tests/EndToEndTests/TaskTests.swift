@@ -93,7 +93,7 @@ struct TaskTests {
         try await filled(client)
         try scene.world.set(Gate(id: "creation", when: FaultMatch("POST", "/v1/tasks"), count: 1))
         let added = try client.tasks.add("Fix the gate", due: "2020-01-01").task
-        #expect(await scene.world.wait(for: .held(1)))
+        #expect(await scene.world.wait(for: .held(1), limit: .seconds(3_600)))
         try client.tasks.edit(added.id) { $0.status = .done }
         #expect(ids(client, done).first == added.id)
         // The server has the task, but the reply is held; the change feed delivers it first.

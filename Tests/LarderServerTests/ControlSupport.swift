@@ -60,8 +60,11 @@ struct Stage {
     /// Advances the world's clock until the reply begins to arrive; returns the elapsed time.
     func advance(_ world: MockWorld, until client: RawClient) async -> Duration {
         let start = world.clock.now
-        while !client.hasNews, !Task.isCancelled {
-            if world.clock.advanceToNextTimer() == nil { await Task.yield() }
+        while !Task.isCancelled {
+            // Read first: the server sends what is due before it sets the next timer.
+            let next = world.clock.untilNextTimer
+            if client.hasNews { break }
+            if let next { world.clock.advance(by: max(.zero, next)) } else { await Task.yield() }
         }
         return world.clock.now - start
     }

@@ -49,6 +49,12 @@ struct CustomRouteTests {
         #expect(JSONValue.array(values).encoded == Array(expected.utf8))
     }
 
+    @Test func `the JSON of a route is the same in a world that is addressed by path`() async throws {
+        let site = try RouteSite(routes: #"{"path": "/picture", "json": {"url": "/v1/images/x"}}"#)
+        _ = try site.backend.makeWorld(id: "other")
+        #expect(try await site.text("GET", "/w/other/picture") == #"{"url":"/v1/images/x"}"#)
+    }
+
     @Test func `a route is chosen by method, path, query, field and body`() async throws {
         let site = try RouteSite(
             routes: """

@@ -41,13 +41,14 @@ extension APIClient {
     {
         var hasChanged = false
         do throws(LarderError) {
-            try await cache.update { update in
+            // On a full disk too, memory must not keep the old value as a fresh one.
+            try await cache.update(isTolerant: true) { update in
                 try events.apply(event, &update)
                 hasChanged = !update.isEmpty
             }
         } catch {
             // Something has changed, and it is not known what.
-            try await cache.update(events.afterGap)
+            try await cache.update(isTolerant: true, events.afterGap)
             throw error
         }
         return hasChanged

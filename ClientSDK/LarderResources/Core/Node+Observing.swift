@@ -14,8 +14,7 @@ extension Node {
             options: options,
             spread: options.bound == nil ? 1 : 0.8 + 0.2 * core.configuration.random(),
             isSettled: found.isShown || policy.remote == .never,
-            fallbackAt: found.asks ? policy.fallbackDelay.map { start + $0 } : nil,
-            askedAt: start
+            fallbackAt: found.asks ? policy.fallbackDelay.map { start + $0 } : nil
         )
         let id = state.withLock { state -> UInt64 in
             state.lastObserver += 1
@@ -73,12 +72,10 @@ extension Node {
         let now = core.now()
         // Left outside of the lock: the last holder cancels the request, which locks the node.
         var ended: [Flight] = []
-        var firsts: [(source: CacheTier?, since: MonotonicTime)] = []
         var replaced: Task<Void, Never>?
         defer {
             replaced?.cancel()
             for flight in ended { flight.leave() }
-            for first in firsts { tellFirstContent(from: first.source, since: first.since) }
         }
         let keepsBound = keepsBound
         while true {
@@ -121,9 +118,6 @@ extension Node {
                         at: now
                     )
                     observer.mailbox.put(snapshot)
-                    if snapshot.value != nil, let start = observer.askedAt.take() {
-                        firsts.append((snapshot.source, start))
-                    }
                     let isKept = keepsBound && !state.owesRequest && state.flight == nil
                     if let wait = nextLook(content, observer, isKept: isKept, state.askedAt, at: now) {
                         due = min(due ?? wait, wait)

@@ -11,8 +11,6 @@ struct Observer<Value: Sendable & Equatable>: Sendable {
     var isSettled: Bool
     /// When the fallback may be shown, although the network has not answered; nil: not before it has.
     let fallbackAt: MonotonicTime?
-    /// When the observation began; nil after the first content.
-    var askedAt: MonotonicTime?
     /// The request that was started or joined for the observer.
     var flight: Flight?
 }

@@ -1,4 +1,5 @@
 import LarderEvents
+import LarderTime
 import Synchronization
 
 /// The snapshots of a resource. Each iteration observes the resource separately.
@@ -9,6 +10,8 @@ package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
         private let options: ReadOptions
         private var subscription: Subscription?
         private var last: Snapshot<Value>?
+        /// When the observation began; nil after the first content.
+        private var askedAt: MonotonicTime?
 
         init(node: Node<Value>, options: ReadOptions) {
             self.node = node
@@ -28,9 +31,15 @@ package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
 
         /// The next snapshot, also if its content has not changed.
         nonisolated(nonsending) mutating func nextShown() async -> Snapshot<Value>? {
+            if subscription == nil { askedAt = node.core.configuration.monotonicClock.uptime }
             let subscription = await subscribed()
             self.subscription = subscription
-            return await subscription.mailbox.next()
+            let snapshot = await subscription.mailbox.next()
+            // Told here: whoever has the content may end the process.
+            if let snapshot, snapshot.value != nil, let start = askedAt.take() {
+                node.tellFirstContent(from: snapshot.source, since: start)
+            }
+            return snapshot
         }
 
         /// The observation, which begins on the threads for the disk if the value is not in memory.

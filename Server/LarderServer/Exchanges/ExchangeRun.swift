@@ -312,7 +312,9 @@ final class ExchangeRun: @unchecked Sendable {
         {
             mutator.head.set("Location", world.basePath + location)
         }
-        guard world.collections.isEmpty, mutator.head["content-type"]?.contains("json") ?? false,
+        // Only the demo API writes links into bodies.
+        guard plane.backend.servesDemo, world.collections.isEmpty,
+            mutator.head["content-type"]?.contains("json") ?? false,
             !mutator.body.isEmpty
         else { return }
         let coding = mutator.head["content-encoding"].flatMap { ContentCoding(name: $0) }

@@ -10,8 +10,8 @@ import TestSupport
 
 /// The SDK in a scenario: does what the environment variables ask for, as an app would.
 struct ScenarioClient: Sendable {
-    /// The app gives up.
-    struct TimedOut: Error {}
+    /// The scenario's environment lacks a value that its task needs.
+    struct Missing: Error {}
 
     private let run: ScenarioRun
     private let variables: [String: String]
@@ -71,14 +71,12 @@ struct ScenarioClient: Sendable {
         return String(segments[segments.count + offset])
     }
 
-    /// Tries again, as a person who looks at the screen for 30 seconds. The SDK decides when a request is sent.
+    /// Tries again until the test's time limit, as a person who looks at the screen. The SDK decides when a request is sent.
     @discardableResult private func insist<Value>(_ body: () async throws -> Value?) async throws -> Value {
-        let end = clock.uptime + .seconds(30)
-        while clock.uptime < end {
+        while true {
             do { if let value = try await body() { return value } } catch is LarderError {}
             try await clock.sleep(until: clock.uptime + .milliseconds(50))
         }
-        throw TimedOut()
     }
 
     private func report(_ held: [String: Int64], isPartial: Bool = false) async throws {
@@ -192,7 +190,7 @@ extension Optional {
     /// - Throws: if there is none.
     var unwrapped: Wrapped {
         get throws {
-            guard let self else { throw ScenarioClient.TimedOut() }
+            guard let self else { throw ScenarioClient.Missing() }
             return self
         }
     }

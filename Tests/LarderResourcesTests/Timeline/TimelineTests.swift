@@ -70,6 +70,7 @@ struct TimelineTests {
         source.answer(1, [3, 2], next: "after 2")
         let last = try #require(await seen.wait { $0.last?.freshness == .fresh }.last)
         #expect(last.line == "3 2" && !last.isRefreshing && seen.elements.count == 2)
+        withExtendedLifetime(caches) {}
     }
 
     @Test func `a refresh costs one page, and new items are inserted at the front`() async throws {

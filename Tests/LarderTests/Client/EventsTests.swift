@@ -249,6 +249,22 @@ struct EventsTests {
         #expect(server.fetches == 2)
     }
 
+    @Test func `a push notification on a full disk changes memory`() async throws {
+        let killable = KillableStore(DiskStore.Configuration(directory: fixture.scene.path, clock: clock))
+        let store = try killable.store()
+        let client = try await fixture.client(Server([]).transport()) { configuration in
+            configuration.cache.storage = .store(store)
+            configuration.events = Self.events
+            configuration.events?.channels = []
+        }
+        let note = note(client)
+        #expect(try await client.cache.value(note).text == "1")
+        killable.fail(.full, untilHealed: true)
+        #expect(await pushed(client, ["note": 7]) == "new")
+        #expect(client.cache.stored(note)?.freshness == .stale(.invalidated))
+        client.close()
+    }
+
     @Test func `a push notification that takes too long fails in time`() async throws {
         let client = try await client(Server([]).transport()) { $0.channels = [] }
         let gate = TransportGate()
