@@ -35,7 +35,7 @@ package struct Snapshots<Value: Sendable & Equatable>: AsyncSequence, Sendable {
             let subscription = await subscribed()
             self.subscription = subscription
             let snapshot = await subscription.mailbox.next()
-            // Told here: whoever has the content may end the process.
+            // Told here, because the reader may end the process as soon as it has the content.
             if let snapshot, snapshot.value != nil, let start = askedAt.take() {
                 node.tellFirstContent(from: snapshot.source, since: start)
             }
