@@ -12,18 +12,19 @@ extension DiskStore {
         let wasOpen = state.wasOpen && !startsAnew()
         if wasOpen {
             try requireExistence()
-            // The file may be replaced here, or was by another process.
-            closeReaders(&state)
         } else {
             guard !context.isReplaced else { throw hasVanished }
             try context.files.makeDirectory(context.configuration.directory)
         }
-        let generation = state.generation
         let connection = try context.files.locked(context.pathOfLock, makes: !wasOpen) {
             // The store may have been erased while this call waited for the lock.
             try requireExistence()
-            let connection = try openOrReplace(generation, wasOpen: wasOpen, lost)
+            let connection = try openOrReplace(state.generation + 1, wasOpen: wasOpen, lost)
             context.identify()
+            // The content of an outbox that the system may remove knows by the outbox which store it is.
+            context.configuration.content()?.context.identify()
+            // The file may have been replaced, here or by another process. No reader opens one before the lock is released.
+            closeReaders(&state)
             return connection
         }
         // Changes by other processes while it was closed are unknown, and memory may have values that were lost here.
@@ -80,10 +81,12 @@ extension DiskStore {
     }
 
     /// Replaces the file, unless another process has done so.
-    func recover(_ state: inout WriterState, _ cause: SQLiteError) throws {
+    ///
+    /// - Parameter reader: the connection that has found the damage, if it is not the writing one.
+    func recover(_ state: inout WriterState, _ cause: SQLiteError, from reader: DiskConnection? = nil) throws {
         if state.isErased { throw Self.erased }
         let known = state.connection
-        let isElsewhere = known?.database.hasMoved ?? false || !context.files.exists(context.path)
+        let isElsewhere = (known ?? reader)?.database.hasMoved ?? false || !context.files.exists(context.path)
         // A file that cannot be opened (too many open files) is not damaged.
         guard isElsewhere || cause.isDamage else { throw DiskError(cause) }
         giveUpConnections(&state)
@@ -91,9 +94,12 @@ extension DiskStore {
             try requireExistence()
             try context.files.locked(context.pathOfLock, makes: false) {
                 // Another process may have done the work while this call waited for the lock.
-                if let known, known.database.hasMoved { return }
+                if let found = known ?? reader, found.database.hasMoved { return }
                 try requireExistence()
-                try DiskReplacement(context).replace(because: cause, from: known)
+                let replacement = DiskReplacement(context)
+                // It has died while it did so.
+                if context.files.exists(context.pathOfReady) { return try replacement.finishInterrupted() }
+                try replacement.replace(because: cause, from: known)
             }
         }
         _ = try connectedWriter(&state, lost: known)

@@ -47,12 +47,10 @@ extension DiskStore {
                     throw error
                 }
                 guard !isSecond else { throw DiskError(cause) }
-                // Closed first: the file is replaced.
-                reader = nil
                 isSecond = try writer.withLock { state in
                     // Otherwise another call has opened the file anew meanwhile.
                     guard state.generation == generation else { return false }
-                    try recover(&state, cause)
+                    try recover(&state, cause, from: reader)
                     return true
                 }
             }

@@ -104,8 +104,13 @@ public final class DiskStore: Sendable {
         defer { context.deliver() }
         do {
             _ = try writer.withLockIfAvailable { state in
-                let connection = try connectedWriter(&state)
-                try connection.checkForeignCommits()
+                try withWriter(&state) { connection in
+                    try connection.checkForeignCommits()
+                    // Without another file, what was stored can still be read.
+                    if connection.database.hasMoved, context.files.exists(context.path), !context.isReplaced {
+                        throw FileMoved()
+                    }
+                }
             }
         } catch {
             throw DiskError(error)

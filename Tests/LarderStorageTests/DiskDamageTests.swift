@@ -173,6 +173,19 @@ struct DiskDamageTests {
         #expect(fixture.events.recoveries.count == 1)
     }
 
+    @Test func `a store whose directory was removed while it was suspended is read anew`() throws {
+        let fixture = DiskFixture()
+        let other = StoreDirectory()
+        try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
+        let store = try fixture.store { $0.restartsWhileExists = other.path }
+        try store.put(fixture.entity("1"))
+        store.suspend()
+        #expect(try store.entity(fixture.key("1")) != nil)
+        try FileManager.default.removeItem(atPath: fixture.directory.path)
+        try store.put(fixture.entity("new"))
+        #expect(try store.entity(fixture.key("new")) != nil && store.entity(fixture.key("1")) == nil)
+    }
+
     @Test func `a changed byte in a payload is detected by the checksum`() throws {
         let fixture = DiskFixture()
         let store = try fill(fixture)

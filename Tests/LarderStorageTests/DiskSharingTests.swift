@@ -99,6 +99,55 @@ struct DiskSharingTests {
         #expect(try next.entity(fixture.key("1")) != nil && next.secret("s") == [1])
     }
 
+    @Test func `content that the system may remove is not that of the next user, from the first start on`() throws {
+        let elsewhere = StoreDirectory()
+        func store() throws -> DiskStore {
+            let store = try fixture.store {
+                $0.outboxDirectory = elsewhere.path + "/outbox"
+                $0.restartsWhileExists = elsewhere.path + "/outbox/store.lock"
+            }
+            _ = try store.outboxStore()
+            return store
+        }
+        let (one, two) = (try store(), try store())
+        try two.erase()
+        let next = try store()
+        try next.put(fixture.entity("1"))
+        #expect(throws: DiskError.self) { try one.put(fixture.entity("2")) }
+        one.suspend()
+        #expect(throws: DiskError.self) { try one.entity(fixture.key("1")) }
+        #expect(try next.entity(fixture.key("1")) != nil && next.entity(fixture.key("2")) == nil)
+    }
+
+    @Test func `a process that only reads notices a file that another one has replaced`() throws {
+        let (one, two) = (try fixture.store(), try fixture.store())
+        try one.put(fixture.entity("1"))
+        #expect(try one.entity(fixture.key("1")) != nil)
+        two.suspend()
+        try fixture.directory.overwrite("store.sqlite", at: 0, with: [UInt8](repeating: 0xAA, count: 4_096))
+        let three = try fixture.store()
+        try three.put(fixture.entity("new"))
+        let noted = one.context.others.count
+        try one.checkForeignCommits()
+        #expect(one.context.others.count > noted)
+        #expect(try one.entity(fixture.key("new")) != nil && one.entity(fixture.key("1")) == nil)
+    }
+
+    @Test func `a read of a replaced file does not replace the new one`() throws {
+        let (one, two) = (try fixture.store(), try fixture.store())
+        for index in 0..<200 { try one.put(fixture.entity("\(index)", [UInt8](repeating: 1, count: 300))) }
+        one.suspend()
+        two.suspend()
+        #expect(try one.entity(fixture.key("1")) != nil)
+        let size = fixture.directory.bytes("store.sqlite").count
+        try fixture.directory.overwrite("store.sqlite", at: 4_096, with: [UInt8](repeating: 0xAA, count: size - 4_096))
+        try fixture.directory.overwrite("store.sqlite", at: 0, with: [UInt8](repeating: 0xAA, count: 16))
+        try two.put(fixture.entity("new"))
+        #expect(fixture.events.recoveries.count == 1)
+        #expect(try one.entity(fixture.key("150")) == nil)
+        #expect(try fixture.events.recoveries.count == 1 && one.entity(fixture.key("new")) != nil)
+    }
+
     @Test func `with many threads every read sees exactly one commit`() async throws {
         let one = try fixture.store { $0.busyTimeout = .seconds(3_600) }
         let two = try fixture.store { $0.busyTimeout = .seconds(3_600) }

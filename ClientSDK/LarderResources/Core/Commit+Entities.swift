@@ -148,7 +148,12 @@ extension Commit {
         changedValues.insert(key)
         // Lists that this commit has changed and not written yet.
         for case (let name, .set(let stored)) in queries where stored.query.members.contains(key) { names.insert(name) }
-        for name in names { try change(name, ListChange(.edit) { list, _ in list.members.remove(key) }, rows) }
+        let change = ListChange(.edit) { list, _ in
+            list.members.remove(key)
+            // It stands for the keys of a reply: "not modified" must not confirm the list without the item.
+            list.entityTag = nil
+        }
+        for name in names { try self.change(name, change, rows) }
     }
 
     mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {

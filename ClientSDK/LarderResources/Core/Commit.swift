@@ -131,6 +131,10 @@ struct Commit {
         let known = current(key)
         let row = try rows.place(of: .entity(key))
         let place = place(of: .entity(key), row?.place)
+        // Without versions it is not known whether the write, or the reply that has come meanwhile, is the newer one.
+        let isUncertain =
+            draft.sentAt.map { $0 < place?.asked ?? .never } ?? false
+            && (draft.version == nil || known?.version == nil)
         if let place {
             let value = known?.value
             if try keeps(key, place, over: draft.version, isEqual: value.map(draft.isEqual) ?? false, rows) { return }
@@ -199,6 +203,7 @@ struct Commit {
         }
         entities[key] = .set(stored)
         changedValues.insert(key)
+        if isUncertain { try invalidate(.entity(key), rows) }
     }
 
     /// Writes an entity.

@@ -204,9 +204,10 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         facts.isPartial = lookup.missing > 0
         facts.completeness =
             lookup.missing > 0 ? .gapped(lookup.missing) : stored.query.isComplete ? .complete : .partial
-        // "Not modified" confirms entities that came with the list, and none that have changed since.
+        // "Not modified" confirms entities that came with the list as they are, and none that have changed since.
         let confirmable = lookup.stale.filter {
             $0.fetchedAt <= stored.times.fetchedAt && $0.changed <= stored.query.answered
+                && (normalizer.shown == .complete || !$0.isWhole)
         }
         let isConfirmable = confirmable.count == lookup.stale.count
         facts.validator = facts.isPartial || !isConfirmable ? nil : stored.query.entityTag

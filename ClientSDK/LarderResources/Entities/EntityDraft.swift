@@ -11,6 +11,8 @@ struct EntityDraft: Sendable {
     var payload: Result<[UInt8], any Error>?
     let isEqual: @Sendable (any Sendable) -> Bool
     var isMemoryOnly: Bool
+    /// For the reply to a write: when it was sent. What was asked for since may be newer.
+    var sentAt: Stamp?
     /// The list that it came with; nil if it is an answer for its own key. A draft of a list that is kept off the disk is, too.
     var list: StoredKey?
     /// How it is combined with the stored value; nil: it replaces it.

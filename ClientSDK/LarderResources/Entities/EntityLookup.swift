@@ -7,8 +7,9 @@ package struct EntityLookup {
     package let keys: [EntityKey]
     /// The number of requested entities that are no longer stored.
     package internal(set) var missing = 0
-    /// The invalidated entities, with the times of their values, of the commits that have stored these, and of their invalidation.
-    var stale: [(key: EntityKey, fetchedAt: WallTime, changed: Stamp, invalid: Stamp)] = []
+    /// The invalidated entities, with the times of their values, of the commits that have stored these, and of their invalidation, and
+    /// whether they are complete.
+    var stale: [(key: EntityKey, fetchedAt: WallTime, changed: Stamp, invalid: Stamp, isWhole: Bool)] = []
     /// The number of pending changes that were applied.
     var pending = 0
     /// The entities that may have moved, if the list is a declared one.
@@ -67,7 +68,9 @@ package struct EntityLookup {
         pending += remark.pending
         guard isCounted else { return }
         if remark.isMissing { missing += 1 }
-        if let since = remark.staleSince { stale.append((remark.key, since, remark.changed, remark.invalid)) }
+        if let since = remark.staleSince {
+            stale.append((remark.key, since, remark.changed, remark.invalid, remark.isWhole))
+        }
     }
 
     /// All entities of a type in the index, in order; entities that are no longer stored are left out and counted.
@@ -88,6 +91,8 @@ struct EntityRemark: Sendable {
     var changed = Stamp.never
     /// When it was last invalidated.
     var invalid = Stamp.never
+    /// Whether it is complete, if the entity is invalidated.
+    var isWhole = false
     /// Whether it is no longer stored.
     var isMissing = false
     /// Whether the server does not know it yet.
@@ -99,6 +104,7 @@ struct EntityRemark: Sendable {
     mutating func note(_ stored: StoredEntity?) {
         guard let stored, stored.isInvalidated else { return }
         (staleSince, changed, invalid) = (stored.times.fetchedAt, stored.changed, stored.invalid)
+        isWhole = stored.completeness == .complete
     }
 }
 

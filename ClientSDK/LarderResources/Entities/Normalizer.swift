@@ -10,6 +10,8 @@ package struct Normalizer<Value: Sendable>: Sendable {
     /// How an answer is merged into the stored index; nil: it replaces the index.
     var merge: (@Sendable (DiskQuery, _ stated: StatedFreshness?) -> ListChange)?
 
+    /// How much of an entity the value shows.
+    var shown = Completeness.complete
     /// The entity type of a list with a declared condition and order; nil for other values.
     var memberType: String?
 

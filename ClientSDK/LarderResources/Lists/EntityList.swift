@@ -17,7 +17,7 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
 
     /// Stores the items as entities of the given completeness, and an index with the cursor.
     package static func normalizer(showing completeness: Completeness) -> Normalizer<EntityList> {
-        Normalizer(
+        var normalizer = Normalizer<EntityList>(
             split: { list, collector in
                 for item in list.items { collector.add(item, completeness: completeness) }
                 return RunList.Details(tail: list.nextCursor.map { .cursor($0) } ?? .end).encoded
@@ -26,6 +26,8 @@ public struct EntityList<Item: CacheEntity>: Sendable, Equatable {
                 EntityList(lookup.entities(Item.self), nextCursor: try RunList.Details(details).tail.cursor)
             }
         )
+        normalizer.shown = completeness
+        return normalizer
     }
 }
 
@@ -61,6 +63,7 @@ extension EntityList {
             return list
         }
         declared.memberType = Item.entityType
+        declared.shown = completeness
         return declared
     }
 }

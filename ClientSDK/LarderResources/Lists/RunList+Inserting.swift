@@ -19,15 +19,22 @@ extension RunList {
         _ stamp: Stamp
     ) {
         let new = Set(keys)
-        let insertion = Insertion(insertedAt: time.nanosecondsSinceEpoch, isPlaced: true)
+        var insertion = Insertion(insertedAt: time.nanosecondsSinceEpoch, isPlaced: true)
         // Items whose places were not known get them now.
         for index in runs.indices { runs[index].items.removeAll { !$0.isPlaced && new.contains($0.key) } }
         let known = Set(items).intersection(new)
         guard let first = keys.firstIndex(where: known.contains) else {
+            // In front of a gap that no cursor leads into, they must not count as a part of what is behind it.
+            insertion.isPlaced = cursor != nil || !hasGap
             let own = runs[0].items.prefix { $0.insertion?.isWaiting ?? false }
             var rest = runs[0]
             rest.items.removeFirst(own.count)
             runs[0].items = own + keys.map { Item($0, insertion) }
+            if let cursor, runs.count > 1, case .gap(let number, Self.newestCursor)? = runs[1].start,
+                !rest.items.contains(where: \.isPlaced)
+            {
+                runs[1].start = .gap(number, cursor: cursor)
+            }
             guard let cursor, hasGap || rest.items.isEmpty && runs.count == 1 && tail == .unknown else {
                 runs[0].items += rest.items
                 return normalize()
@@ -59,7 +66,8 @@ extension RunList {
     /// above it ends if the list begins there.
     private mutating func insert(_ new: [Item], before key: EntityKey) {
         guard let place = firstPlace(where: { $0.key == key }) else { return }
-        if place.item == 0, let start = runs[place.run].start, start.cursor != Self.newestCursor,
+        if !runs[place.run].items[..<place.item].contains(where: \.isPlaced), let start = runs[place.run].start,
+            start.cursor != Self.newestCursor,
             start.gap == nil || !runs[..<place.run].contains(where: { $0.items.contains(where: \.isPlaced) })
         {
             runs[place.run - 1].items += new
@@ -121,8 +129,5 @@ extension RunList {
             }
         }
         place(page, start: start, above: above, below: below)
-        guard let index = index(ofPage: Self.newestCursor) else { return }
-        runs[index - 1].join(runs[index])
-        runs.remove(at: index)
     }
 }

@@ -216,6 +216,10 @@ extension RunList {
         runs = upper + [run] + rest
         normalize()
         joinSmallRuns(page.limit, except: start)
+        // No page is asked for by this cursor: such a run continues the one above it.
+        guard let index = index(ofPage: Self.newestCursor) else { return }
+        runs[index - 1].join(runs[index])
+        runs.remove(at: index)
     }
 
     /// Joins the end of a page with the runs that follow it.
@@ -238,6 +242,12 @@ extension RunList {
         else {
             (rest, tail) = ([], .cursor(cursor))
             return
+        }
+        if let index = rest.firstIndex(where: { $0.start?.gap != nil }), let start = rest[index].start,
+            let number = start.gap, start.cursor == Self.newestCursor
+        {
+            // What this gap lacks follows the page. What it brings again is known.
+            rest[index].start = .gap(number, cursor: cursor)
         }
         switch rest[0].start {
         case .gap(let number, _)?: rest[0].start = .gap(number, cursor: cursor)

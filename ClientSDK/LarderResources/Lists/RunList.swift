@@ -215,7 +215,8 @@ struct RunList: Sendable, Equatable {
         }
     }
 
-    func hasGap(above place: TimelinePlace) -> Bool { runs(above: place).contains { $0.start?.gap != nil } }
+    /// The number of the nearest gap above a place.
+    func gap(above place: TimelinePlace) -> Int? { runs(above: place).lazy.compactMap { $0.start?.gap }.last }
 
     /// Drops what is between a gap or the tail and the nearest gap above it, so that it continues where that gap begins: no cursor leads there
     /// any more. Those items can be loaded again; what no page has confirmed stays.
@@ -332,6 +333,7 @@ extension RunList {
         guard known.asked <= asked else { return }
         runs[index].facts.times = Freshness.Times(known.stated.updated(by: stated), at: time, asked: asked)
         runs[index].facts.times.fetchedAt = known.fetchedAt
+        runs[index].facts.asked = max(runs[index].facts.asked, asked)
     }
 
     /// Notes that the server no longer knows a cursor. The run stays apart, because it has an age of its own.

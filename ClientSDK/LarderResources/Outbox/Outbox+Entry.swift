@@ -66,6 +66,8 @@ extension Outbox {
         var hold: Hold?
         /// How many batches with this operation failed as a whole, perhaps because of one operation.
         var failureCount = 0
+        /// When this process began to send it; `never`: it has not.
+        var sentAt = Stamp.never
         /// Whether its caller was told that the outcome is unknown.
         var isReportedInDoubt = false
         /// The number of accepting replies that could not be decoded.

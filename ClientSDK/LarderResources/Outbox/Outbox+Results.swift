@@ -199,11 +199,13 @@ extension Outbox {
             // The server's value is stored first: otherwise neither would be shown in between.
             acknowledge(&update)
             if update.steps.count == known { update.steps += shown(by: entry)?.accepted ?? [] }
-            if entry.isInDoubt { Self.markStale(&update.steps, from: known) }
+            Self.date(&update.steps, from: known, entry)
             removal(of: entry, in: &update)
         case .rejected(let error):
             if let current = error.cause as? Outbox.CurrentState {
+                let known = update.steps.count
                 current.store(&update)
+                Self.date(&update.steps, from: known, entry)
             } else if error.isUnreadableAcceptance || error.isOfOtherState {
                 // What the server has now is not known.
                 for key in effects(of: entry)?.entityKeys ?? [] { update.invalidate(key) }
@@ -220,13 +222,16 @@ extension Outbox {
         }
     }
 
-    /// The reply may be the stored one to an earlier attempt, and older than what the change feed has covered since: what it stores is
-    /// stale, and what it removes may have been created again.
-    private static func markStale(_ steps: inout [CacheUpdate.Step], from first: Int) {
+    /// Says how old the values of a reply are: as old as its request. After an attempt in doubt, it may be the stored reply to an earlier
+    /// one, and older than what the change feed has covered since: what it stores is stale, and what it removes may have been created again.
+    private static func date(_ steps: inout [CacheUpdate.Step], from first: Int, _ entry: Outbox.Entry) {
         for index in first..<steps.count {
             switch steps[index] {
-            case .put(let draft, _, _): steps.append(.invalidate(.entity(draft.key)))
-            case .remove(let key, nil): steps[index] = .invalidate(.entity(key))
+            case .put(var draft, let validator, let stated):
+                draft.sentAt = entry.sentAt
+                steps[index] = .put(draft, validator: validator, stated: stated)
+                if entry.isInDoubt { steps.append(.invalidate(.entity(draft.key))) }
+            case .remove(let key, nil) where entry.isInDoubt: steps[index] = .invalidate(.entity(key))
             default: break
             }
         }

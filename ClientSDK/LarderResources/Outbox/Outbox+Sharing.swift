@@ -207,6 +207,9 @@ extension Outbox {
         state.withLock { state in
             for entry in marked { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
         }
+        // What is asked for from now on may be answered later than the operation is carried out.
+        let sentAt = core.stamps.next()
+        for index in marked.indices { marked[index].sentAt = sentAt }
         return marked
     }
 

@@ -66,7 +66,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     /// nothing, as by default, the stored entities keep the local changes, and they and the changed lists are invalidated. If the answer
     /// cannot be stored, the operation ends nevertheless, and the values that it would change are invalidated.
     /// After an attempt with an unknown outcome, the entities that it puts, or removes without a version, become stale: the reply may be
-    /// the stored one to that attempt, and older than later changes.
+    /// the stored one to that attempt, and older than later changes. So does an entity without a version if another value of it was
+    /// asked for after the operation was sent.
     public var acknowledge: @Sendable (Input, Receipt, inout CacheUpdate) -> Void = { _, _, _ in }
     /// Maps temporary client IDs to server IDs, so that queued operations can be rewritten.
     public var serverIDs: @Sendable (Input, Receipt) -> [String: String] = { _, _ in [:] }

@@ -133,12 +133,13 @@ extension Timeline.List {
             ListChange(.newestPage(stated), of: answer.ids) { query, context in
                 let before = query
                 let removed = context.removed(from: &query)
+                let known = answer.ids.filter { context.stored.contains($0) && !removed.contains($0) }
                 let page = IncomingPage(
-                    keys: answer.ids.filter { context.stored.contains($0) && !removed.contains($0) },
+                    keys: known,
                     cursor: try RunList.Details(answer.details).tail.cursor,
                     limit: max(1, resource.pageSize),
                     times: Freshness.Times(stated, at: context.startedAt, asked: context.stamp),
-                    validator: removed.isDisjoint(with: answer.ids) ? answer.entityTag : nil,
+                    validator: known.count == answer.ids.count ? answer.entityTag : nil,
                     isOnlyConfirmed: context.isInvalid,
                     receivedAt: context.receivedAt
                 )

@@ -55,7 +55,11 @@ extension Timeline {
             if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
             return
         }
-        if cursor == RunList.newestCursor { return try await newest(isForced: isForced) }
+        if cursor == RunList.newestCursor {
+            // What the list begins with is filled from its newer end, the gap above it first.
+            if let above = try list.gap(above: place) { return try await fetch(.gap(above), isForced: isForced) }
+            return try await newest(isForced: isForced)
+        }
         if case .newer(let number) = place {
             // Without the cursor the gap is filled from its newer end.
             if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number), isForced: isForced) }
@@ -66,12 +70,13 @@ extension Timeline {
         var used: Set<String> = [cursor]
         var hasAskedForNewest = false
         while let next = try list.cursor(of: place) {
+            if next == RunList.newestCursor { return try await newest() }
             if used.insert(next).inserted {
                 if try await ask(.older(next), at: place) { return }
                 try store { $0.forget(next) }
             } else if let above = try list.cursors(above: place).first(where: { used.insert($0).inserted }) {
                 if try await !ask(.older(above), at: .page(above)) { try store { $0.forget(above) } }
-            } else if try list.hasGap(above: place) {
+            } else if try list.gap(above: place) != nil {
                 try store { $0.widenGap(above: place) }
             } else if !hasAskedForNewest {
                 hasAskedForNewest = true
@@ -224,12 +229,13 @@ extension Timeline {
                 times.asked = stamp
             }
             let removed = context.removed(from: &query)
+            let known = keys.filter { context.stored.contains($0) && !removed.contains($0) }
             let incoming = IncomingPage(
-                keys: keys.filter { context.stored.contains($0) && !removed.contains($0) },
+                keys: known,
                 cursor: page.nextCursor,
                 limit: request.limit,
                 times: times,
-                validator: removed.isDisjoint(with: keys) ? fetched.validator : nil,
+                validator: known.count == keys.count ? fetched.validator : nil,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )

@@ -107,6 +107,22 @@ struct MergingTests {
         #expect(cache.stored(article(ScriptedSource())) == nil)
     }
 
+    @Test func `"not modified" of a list confirms no entity of which it shows a part`() async throws {
+        let cache = try scene.cache()
+        let (source, lists) = (ScriptedSource<Article>(), ScriptedSource<EntityList<Article>>())
+        source.prepare(.value(Article(id: 7, text: "a")))
+        _ = try await cache.value(article(source))
+        let list = Resource<EntityList<Article>>.list("bookmarks", showing: .partial) { try await lists.fetch($0) }
+        let bookmarks = EntityList([Article(id: 7, isBookmarked: true)])
+        lists.prepare(.value(bookmarks, validator: "v"), .value(bookmarks, validator: "v"))
+        _ = try await cache.refresh(list)
+        // Its text has changed, which the list does not show.
+        try await cache.update { $0.invalidate(Article.self, 7) }
+        _ = try await cache.refresh(list)
+        #expect(lists.requests.last?.validator == nil)
+        #expect(try await cache.snapshot(article(source), .cacheOnly).freshness == .stale(.invalidated))
+    }
+
     @Test func `a part does not renew the value that it is merged into`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Article>()

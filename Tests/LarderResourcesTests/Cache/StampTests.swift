@@ -188,6 +188,19 @@ struct StampTests {
         #expect(try scene.cache().stored(list)?.freshness == .stale(.invalidated))
     }
 
+    @Test func `a list without a deleted item is not confirmed by its old validator`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<EntityList<Note>>()
+        let list = list(source)
+        let notes = EntityList((1...3).map { Note(id: "\($0)", text: "a") })
+        source.prepare(.value(notes, validator: "v"), .value(notes, validator: "v"))
+        _ = try await cache.value(list)
+        try await cache.update { $0.remove(Note.self, "2") }
+        // It is there again.
+        #expect(try await cache.refresh(list).value?.items.map(\.id) == ["1", "2", "3"])
+        #expect(source.requests.last?.validator == nil)
+    }
+
     @Test func `an edit of a list that is not stored makes the reply to an earlier request stale`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<EntityList<Note>>()

@@ -202,7 +202,10 @@ private struct ListRun {
             try cache.updateBlocking { $0.remove(Note.self, id, deletedInVersion: version) }
             notes[id] = nil
             deleted[id] = version
-            if ids?.contains(id) == true { apply { ids in ids.filter { $0 != id } } }
+            if ids?.contains(id) == true {
+                apply { ids in ids.filter { $0 != id } }
+                request?.isChanged = true
+            }
         }
         return "event \(event)"
     }

@@ -104,6 +104,33 @@ struct WriteDoubtTests {
         }
     }
 
+    /// Without versions, and with a version that is newer.
+    @Test(arguments: [nil, 3] as [Int64?])
+    func `the reply to a write is not fresh if another one was asked for after the write was sent`(_ revision: Int64?)
+        async throws
+    {
+        let cache = try scene.cache(inMemory: true)
+        let source = ScriptedSource<Note>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        let reply = TransportGate()
+        var edit = WriteBehind<String, String>("edit", scope: { _ in "note" }, changes: { _, _ in }) { attempts in
+            try await reply.pass()
+            return attempts.map { .accepted($0.input) }
+        }
+        edit.acknowledge = { _, text, update in update.put(Note(id: "1", text: text, revision: revision)) }
+        cache.outbox.register(edit)
+        cache.outbox.resume()
+        try cache.enqueue("mine", edit)
+        await reply.waitForHeld()
+        source.prepare(.value(Note(id: "1", text: "theirs", revision: revision.map { $0 - 1 })))
+        _ = try await cache.refresh(note)
+        reply.open()
+        try await cache.outbox.drained()
+        let snapshot = try await cache.snapshot(note, .cacheOnly)
+        #expect(snapshot.value?.text == "mine")
+        #expect(snapshot.freshness == (revision == nil ? .stale(.invalidated) : .fresh))
+    }
+
     struct Payment: Codable, Sendable {
         var amount: Int
     }

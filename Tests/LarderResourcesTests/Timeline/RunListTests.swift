@@ -69,6 +69,62 @@ struct RunListTests {
         #expect(list.items.map(\.id) == ["8", "4", "3"])
     }
 
+    private func at(_ stamp: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: stamp * 1_000) }
+    private func keys(_ ids: [String]) -> [EntityKey] { ids.map { Note.key($0) } }
+    private let isNewer: (String, String) -> Bool = { (Int($0) ?? 0) > (Int($1) ?? 0) }
+
+    @Test func `a gap at the beginning begins behind the newest page`() {
+        var list = RunList()
+        list.takeAround(page(["5", "4"], "4", asked: 1), isNewer, keptMaximum: 100)
+        list.takeFeedPage(keys(["9", "8", "7"]), cursor: "7", hasGap: false, at: at(3), Stamp(rawValue: 3))
+        #expect(list.runs.compactMap(\.start) == [.gap(1, cursor: "7")])
+        list = RunList()
+        list.takeAround(page(["5", "4"], "4", asked: 1), isNewer, keptMaximum: 100)
+        list.takeFeedPage(keys(["9", "8", "7"]), cursor: nil, hasGap: false, at: at(3), Stamp(rawValue: 3))
+        list.takeNewest(page(["9", "8"], "8", asked: 4))
+        #expect(list.runs.last?.start == .gap(1, cursor: "8"))
+        list.take(page(["7", "6"], "6", asked: 5), at: .gap(1), cursor: "8")
+        list.take(page(["5", "4"], "4", asked: 6), at: .gap(1), cursor: "6")
+        #expect(list.items == keys(["9", "8", "7", "6", "5", "4"]) && !list.hasGap)
+    }
+
+    @Test func `a late newest page joins the page around an item without a page of its own`() {
+        var list = RunList()
+        list.takeAround(page(["5", "4"], "4", asked: 2), isNewer, keptMaximum: 100)
+        list.takeNewest(page(["6", "5"], "5", asked: 1))
+        #expect(list.runs.count == 1 && list.items == keys(["6", "5", "4"]) && list.tail == .cursor("4"))
+    }
+
+    @Test func `items of a feed in front of a gap without a cursor do not hide it`() {
+        var list = RunList()
+        list.takeNewest(page(["2", "1"], "1", asked: 1))
+        list.takeFeedPage(keys(["9", "8"]), cursor: nil, hasGap: true, at: at(3), Stamp(rawValue: 3))
+        list.takeNewest(page(["9", "8"], "8", asked: 4))
+        #expect(list.runs.map(\.items.count) == [2, 2] && list.runs[1].start?.gap != nil)
+    }
+
+    @Test func `an item of a feed is above the cursor of a page that begins with an item without a place`() {
+        var list = RunList()
+        list.takeNewest(page(["6", "5"], "5", asked: 1))
+        list.take(page(["4", "3"], nil, asked: 2), at: .tail, cursor: "5")
+        list.runs[0].items = []
+        list.runs[1].items.insert(RunList.Item(Note.key("x"), RunList.Insertion(insertedAt: 2_500)), at: 0)
+        list.takeFeedPage(keys(["8", "4"]), cursor: nil, hasGap: false, at: at(3), Stamp(rawValue: 3))
+        list.take(page(["4", "3"], nil, asked: 4), at: .page("5"), cursor: "5")
+        #expect(list.items.contains(Note.key("8")))
+    }
+
+    @Test func `a confirmed page is not changed by an earlier newest page`() throws {
+        var list = RunList()
+        list.takeNewest(page(["6", "5"], "5", asked: 1))
+        var older = page(["4", "3"], "3", asked: 2)
+        older.validator = "v"
+        list.take(older, at: .tail, cursor: "5")
+        list.confirm("5", try #require(list.confirmation("5")), nil, at: at(4), asked: Stamp(rawValue: 4))
+        list.takeNewest(page(["6", "3"], "3", asked: 3))
+        #expect(list.items == keys(["6", "4", "3"]))
+    }
+
     @Test func `a late reply that confirms an invalid list confirms no other page of it`() {
         var list = RunList()
         list.takeNewest(page(["4", "3"], "3", asked: 1))
