@@ -68,7 +68,7 @@ extension RunList {
         guard let place = firstPlace(where: { $0.key == key }) else { return }
         if !runs[place.run].items[..<place.item].contains(where: \.isPlaced), let start = runs[place.run].start,
             start.cursor != Self.newestCursor,
-            start.gap == nil || !runs[..<place.run].contains(where: { $0.items.contains(where: \.isPlaced) })
+            start.gap == nil || !runs[..<place.run].contains(where: \.hasPlaced)
         {
             runs[place.run - 1].items += new
             if !new.isEmpty { runs[place.run].start = .joined(start.cursor) }
@@ -104,9 +104,17 @@ extension RunList {
     }
 
     private mutating func mergeAround(_ page: IncomingPage, _ isNewer: (String, String) -> Bool) {
-        guard let top = page.keys.first else { return }
-        let new = Set(page.keys)
+        var page = page
+        var new = Set(page.keys)
         let shared = firstPlace { $0.isPlaced && new.contains($0.key) }
+        if let shared, page.isBefore(runs[shared.run]), shared.item > 0 || runs[shared.run].start?.gap == nil,
+            let index = page.keys.firstIndex(of: runs[shared.run].items[shared.item].key)
+        {
+            // A later page lacks what is in front.
+            page.keys.removeFirst(index)
+            new = Set(page.keys)
+        }
+        guard let top = page.keys.first else { return }
         var (above, below) = (runs, [Run]())
         // The page continues the items above it, unless a gap is between them.
         var start = Start.joined(Self.newestCursor)
@@ -122,9 +130,9 @@ extension RunList {
             }
         }
         if shared == nil {
-            if below.isEmpty, let cursor = tail.cursor {
-                start = newGap(cursor)
-            } else if above.count == 1, !above[0].items.contains(where: \.isPlaced) {
+            if below.isEmpty, tail.cursor != nil || tail == .unknown && above.contains(where: \.hasPlaced) {
+                start = newGap(tail.cursor ?? Self.newestCursor)
+            } else if above.count == 1, !above[0].hasPlaced {
                 start = newGap(Self.newestCursor)
             }
         }

@@ -238,7 +238,7 @@ extension RunList {
             (rest, tail) = ([], .end)
             return
         }
-        guard rest.contains(where: { $0.items.contains(where: \.isPlaced) }), isJoined || !dropsBehindGap
+        guard rest.contains(where: \.hasPlaced), isJoined || !dropsBehindGap
         else {
             (rest, tail) = ([], .cursor(cursor))
             return

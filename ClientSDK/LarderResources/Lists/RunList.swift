@@ -64,6 +64,9 @@ struct RunList: Sendable, Equatable {
         /// Those of the newest run are the list's own, and are not stored with it.
         var facts = PageFacts(.none)
 
+        /// Whether one of its items has the neighbors that it has on the server.
+        var hasPlaced: Bool { items.contains(where: \.isPlaced) }
+
         /// Adds the items of the run behind it. Both are as old as the older one, and an answer that began before one of them changes neither.
         mutating func join(_ other: Run) {
             items += other.items

@@ -239,7 +239,10 @@ extension Timeline {
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )
+            var hasChangedNewest = false
             try query.editRuns { list in
+                let newest = list.runs[0].items
+                defer { hasChangedNewest = list.runs[0].items != newest }
                 switch (request.position, place) {
                 case (.older(let cursor), let place):
                     list.take(incoming, at: place, cursor: cursor)
@@ -251,6 +254,8 @@ extension Timeline {
                 case (.newest, _), (.newer, _): break
                 }
             }
+            // It stands for the newest page as it was: "not modified" would confirm another one.
+            if hasChangedNewest { query.entityTag = nil }
         }
         update.steps.append(.changeList(key, change))
         try core.commit(update, askedAt: stamp, moment: moment, isTolerant: true)

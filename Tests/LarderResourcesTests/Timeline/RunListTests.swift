@@ -95,6 +95,22 @@ struct RunListTests {
         #expect(list.runs.count == 1 && list.items == keys(["6", "5", "4"]) && list.tail == .cursor("4"))
     }
 
+    @Test func `a late page around an item brings no item back that a later page lacks`() {
+        var list = RunList()
+        list.takeNewest(page(["20", "19"], "19", asked: 2))
+        list.takeAround(page(["21", "20", "19"], "19", asked: 1), isNewer, keptMaximum: 100)
+        #expect(list.items == keys(["20", "19"]))
+    }
+
+    @Test func `a page around an item is behind a gap if the end of the list is not known`() {
+        var list = RunList()
+        list.takeFeedPage(keys(["9", "8"]), cursor: nil, hasGap: false, at: at(1), Stamp(rawValue: 1))
+        list.takeAround(page(["4", "3"], "3", asked: 2), isNewer, keptMaximum: 100)
+        #expect(list.hasGap)
+        list.takeNewest(page(["9", "8"], "8", asked: 3))
+        #expect(list.runs.compactMap(\.start) == [.gap(1, cursor: "8")])
+    }
+
     @Test func `items of a feed in front of a gap without a cursor do not hide it`() {
         var list = RunList()
         list.takeNewest(page(["2", "1"], "1", asked: 1))

@@ -14,6 +14,7 @@ private final class NumberedSource: Sendable {
         var numbers: Set<Int>
         var requests: [PageRequest.Position] = []
         var statesNewer = true
+        var validates = false
     }
 
     private let state: Mutex<State>
@@ -29,6 +30,9 @@ private final class NumberedSource: Sendable {
         get { state.withLock { $0.statesNewer } }
         set { state.withLock { $0.statesNewer = newValue } }
     }
+
+    /// Has validators from now on.
+    func validate() { state.withLock { $0.validates = true } }
 
     /// The requests since the last call.
     func take() -> [PageRequest.Position] {
@@ -62,8 +66,12 @@ private final class NumberedSource: Sendable {
             }
             let next = page.last.flatMap { last in all.contains { $0 < last } ? "\(last)" : nil }
             let previous = page.first.flatMap { first in all.contains { $0 > first } ? "\(first)" : nil }
-            let items = page.map { Note($0) }
-            return .value(EntityList(items, nextCursor: next, previousCursor: state.statesNewer ? previous : nil))
+            let validator = state.validates ? "\(page)" : nil
+            if let validator, request.validator == validator { return .notModified() }
+            return .value(
+                EntityList(page.map { Note($0) }, nextCursor: next, previousCursor: state.statesNewer ? previous : nil),
+                validator: validator
+            )
         }
     }
 }
@@ -147,6 +155,23 @@ struct TimelineAnchorTests {
         #expect(source.take() == [.around("35")])
         #expect(try await timeline.loadNewer() == .finished)
         #expect(source.take() == [])
+    }
+
+    @Test func `"not modified" does not confirm a newest page that a page around an item has changed`() async throws {
+        source.validate()
+        try await timeline.refresh()
+        source.numbers.insert(41)
+        try await timeline.open(at: "41")
+        source.numbers.remove(41)
+        try await timeline.refresh()
+        #expect(try await line(timeline) == "40 39 38 37")
+        var resource = source.resource()
+        resource.itemsMaximum = 8
+        let full = cache.timeline(resource, .cacheOnly, readerIsAtTop: true)
+        try await full.loadOlder()
+        try await full.open(at: "10")
+        try await full.refresh()
+        #expect(try await full.snapshot().line == "40 39 38 37 | 12 11 10 9")
     }
 
     @Test func `an item that the source does not have leaves everything as it is`() async throws {
