@@ -97,7 +97,7 @@ extension DiskStore {
                 if let found = known ?? reader, found.database.hasMoved { return }
                 try requireExistence()
                 let replacement = DiskReplacement(context)
-                // It has died while it did so.
+                // That process has died before it was done.
                 if context.files.exists(context.pathOfReady) { return try replacement.finishInterrupted() }
                 try replacement.replace(because: cause, from: known)
             }

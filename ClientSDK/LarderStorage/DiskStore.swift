@@ -96,7 +96,7 @@ public final class DiskStore: Sendable {
         _ = consume idle
     }
 
-    /// Checks whether another process has committed, unless this process is writing and finds out by itself.
+    /// Checks whether another process has committed or replaced the file, unless this process is writing and finds out by itself.
     ///
     /// Cost: some microseconds.
     /// - Throws: if the store cannot be opened or read.

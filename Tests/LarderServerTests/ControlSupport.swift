@@ -64,7 +64,7 @@ struct Stage {
             // Read first: the server sends what is due before it sets the next timer.
             let next = world.clock.untilNextTimer
             if client.hasNews { break }
-            if let next { world.clock.advance(by: max(.zero, next)) } else { await Task.yield() }
+            if let next, next > .zero { world.clock.advance(by: next) } else { await Task.yield() }
         }
         return world.clock.now - start
     }

@@ -12,6 +12,7 @@ package struct Normalizer<Value: Sendable>: Sendable {
 
     /// How much of an entity the value shows.
     var shown = Completeness.complete
+
     /// The entity type of a list with a declared condition and order; nil for other values.
     var memberType: String?
 

@@ -31,7 +31,7 @@ extension RunList {
             rest.items.removeFirst(own.count)
             runs[0].items = own + keys.map { Item($0, insertion) }
             if let cursor, runs.count > 1, case .gap(let number, Self.newestCursor)? = runs[1].start,
-                !rest.items.contains(where: \.isPlaced)
+                !rest.hasPlaced
             {
                 runs[1].start = .gap(number, cursor: cursor)
             }
@@ -65,13 +65,13 @@ extension RunList {
     /// Inserts items in front of another. In front of a page they are the last ones above its cursor, because they came after the page. A gap
     /// above it ends if the list begins there.
     private mutating func insert(_ new: [Item], before key: EntityKey) {
-        guard let place = firstPlace(where: { $0.key == key }) else { return }
+        guard !new.isEmpty, let place = firstPlace(where: { $0.key == key }) else { return }
         if !runs[place.run].items[..<place.item].contains(where: \.isPlaced), let start = runs[place.run].start,
             start.cursor != Self.newestCursor,
             start.gap == nil || !runs[..<place.run].contains(where: \.hasPlaced)
         {
             runs[place.run - 1].items += new
-            if !new.isEmpty { runs[place.run].start = .joined(start.cursor) }
+            runs[place.run].start = .joined(start.cursor)
         } else {
             runs[place.run].items.insert(contentsOf: new, at: place.item)
         }
@@ -105,14 +105,13 @@ extension RunList {
 
     private mutating func mergeAround(_ page: IncomingPage, _ isNewer: (String, String) -> Bool) {
         var page = page
-        var new = Set(page.keys)
+        let new = Set(page.keys)
         let shared = firstPlace { $0.isPlaced && new.contains($0.key) }
         if let shared, page.isBefore(runs[shared.run]), shared.item > 0 || runs[shared.run].start?.gap == nil,
             let index = page.keys.firstIndex(of: runs[shared.run].items[shared.item].key)
         {
             // A later page lacks what is in front.
             page.keys.removeFirst(index)
-            new = Set(page.keys)
         }
         guard let top = page.keys.first else { return }
         var (above, below) = (runs, [Run]())

@@ -243,8 +243,8 @@ extension RunList {
             (rest, tail) = ([], .cursor(cursor))
             return
         }
-        if let index = rest.firstIndex(where: { $0.start?.gap != nil }), let start = rest[index].start,
-            let number = start.gap, start.cursor == Self.newestCursor
+        if let index = rest.firstIndex(where: { $0.start?.gap != nil }),
+            case .gap(let number, Self.newestCursor)? = rest[index].start
         {
             // What this gap lacks follows the page. What it brings again is known.
             rest[index].start = .gap(number, cursor: cursor)

@@ -50,14 +50,15 @@ extension Timeline {
             }
             return
         }
-        guard let cursor = try await core.reading({ try self.list.cursor(of: place) }) else {
+        let stored = try await core.reading { try self.list }
+        guard let cursor = stored.cursor(of: place) else {
             if place == .page(nil) { try await newest(isForced: isForced) }
             if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
             return
         }
         if cursor == RunList.newestCursor {
             // What the list begins with is filled from its newer end, the gap above it first.
-            if let above = try list.gap(above: place) { return try await fetch(.gap(above), isForced: isForced) }
+            if let above = stored.gap(above: place) { return try await fetch(.gap(above), isForced: isForced) }
             return try await newest(isForced: isForced)
         }
         if case .newer(let number) = place {

@@ -28,13 +28,16 @@ struct RunListTests {
         #expect(model.list.tail == .end, "seed \(seed): \(model.line)")
     }
 
+    private func at(_ stamp: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: stamp * 1_000) }
+    private func keys(_ ids: [String]) -> [EntityKey] { ids.map { Note.key($0) } }
+    private let isNewer: (String, String) -> Bool = { (Int($0) ?? 0) > (Int($1) ?? 0) }
+
     private func page(_ ids: [String], _ cursor: String?, asked: Int64) -> IncomingPage {
-        let time = WallTime(nanosecondsSinceEpoch: asked * 1_000)
-        return IncomingPage(
-            keys: ids.map { Note.key($0) },
+        IncomingPage(
+            keys: keys(ids),
             cursor: cursor,
             limit: 2,
-            times: Freshness.Times(nil, at: time, asked: Stamp(rawValue: asked)),
+            times: Freshness.Times(nil, at: at(asked), asked: Stamp(rawValue: asked)),
             receivedAt: WallTime(nanosecondsSinceEpoch: asked * 1_000 + 500)
         )
     }
@@ -42,14 +45,13 @@ struct RunListTests {
     @Test func `what came after a late newest page, of which nothing is left, stays above its gap`() {
         var list = RunList()
         list.takeNewest(page(["2", "1"], "1", asked: 1))
-        let later = WallTime(nanosecondsSinceEpoch: 3_000)
-        list.takeFeedPage([Note.key("5"), Note.key("2")], cursor: "1", hasGap: false, at: later, Stamp(rawValue: 3))
+        list.takeFeedPage(keys(["5", "2"]), cursor: "1", hasGap: false, at: at(3), Stamp(rawValue: 3))
         // The page was requested before the feed brought "5". Its items, "4" and "3", are deleted meanwhile; the cursor leads on behind "3".
         var late = page([], "3", asked: 2)
-        late.receivedAt = later
+        late.receivedAt = at(3)
         list.takeNewest(late)
-        #expect(list.runs[0].items.map(\.key) == [Note.key("5")])
-        #expect(list.runs.count == 2 && list.runs[1].items.map(\.key) == [Note.key("2"), Note.key("1")])
+        #expect(list.runs[0].items.map(\.key) == keys(["5"]))
+        #expect(list.runs.count == 2 && list.runs[1].items.map(\.key) == keys(["2", "1"]))
         #expect(list.runs.last?.start?.gap != nil && list.runs.last?.start?.cursor == "3")
     }
 
@@ -61,17 +63,12 @@ struct RunListTests {
         if hasGap { list.runs[1].start = list.newGap("5") }
         // The items of the newest page are deleted.
         list.runs[0].items = []
-        let time = WallTime(nanosecondsSinceEpoch: 3_000)
-        list.takeFeedPage([Note.key("8"), Note.key("4")], cursor: nil, hasGap: false, at: time, Stamp(rawValue: 3))
+        list.takeFeedPage(keys(["8", "4"]), cursor: nil, hasGap: false, at: at(3), Stamp(rawValue: 3))
         #expect(list.runs.map { $0.items.map(\.key.id) } == [["8"], ["4", "3"]])
         #expect(!list.hasGap)
         list.take(page(["4", "3"], nil, asked: 4), at: .page("5"), cursor: "5")
         #expect(list.items.map(\.id) == ["8", "4", "3"])
     }
-
-    private func at(_ stamp: Int64) -> WallTime { WallTime(nanosecondsSinceEpoch: stamp * 1_000) }
-    private func keys(_ ids: [String]) -> [EntityKey] { ids.map { Note.key($0) } }
-    private let isNewer: (String, String) -> Bool = { (Int($0) ?? 0) > (Int($1) ?? 0) }
 
     @Test func `a gap at the beginning begins behind the newest page`() {
         var list = RunList()
