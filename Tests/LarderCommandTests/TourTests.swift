@@ -202,7 +202,9 @@ struct TourTests {
         }
         for (step, row) in zip(steps, later) {
             #expect(step.boxes.map(\.label) == labels)
-            #expect(step.boxes[0].text == "after \(row[2].text)" && step.boxes[0].tone == .good, "\(step)")
+            // How soon it is shown depends on the load.
+            let tone: TourSteps.Tone = number(row[2]) < 100_000_000 ? .good : .warning
+            #expect(step.boxes[0].text == "after \(row[2].text)" && step.boxes[0].tone == tone, "\(step)")
             #expect(step.boxes.compactMap(\.share).max() == 1, "\(step)")
         }
         #expect(steps[3].boxes[3].tone == .bad && steps[3].boxes[3].text.hasPrefix("never; inDoubt"), "\(steps[3])")
