@@ -174,8 +174,8 @@ MUTANTS = {
     "changes of a list while it is fetched": [
         (
             RESOURCES + "Entities/ListChange.swift",
-            "let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp).filter",
-            "let keys = (MUTANT ? answer.ids : query.edits.applied(to: answer.ids, askedAt: context.stamp)).filter",
+            "let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp, in: query.ids)",
+            "let keys = (MUTANT ? answer.ids : query.edits.applied(to: answer.ids, askedAt: context.stamp, in: query.ids))",
         )
     ],
     "invalidation while a value is fetched": [
@@ -188,8 +188,8 @@ MUTANTS = {
     "number of the boot": [
         (
             RESOURCES + "Core/StampSource.swift",
-            "transaction.latestStamp()?.boot ?? 0) + 1",
-            "transaction.latestStamp()?.boot ?? 0) + (MUTANT ? 0 : 1)",
+            "content.read { try $0.latestStamp() }?.boot ?? 0) + 1",
+            "content.read { try $0.latestStamp() }?.boot ?? 0) + (MUTANT ? 0 : 1)",
         )
     ],
     "salvage of a damaged store": [

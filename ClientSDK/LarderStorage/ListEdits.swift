@@ -4,13 +4,13 @@ package struct ListEdits: Sendable, Hashable {
     package struct Edit: Sendable, Hashable {
         package let key: EntityKey
         package let stamp: Stamp
-        package let kind: Kind
-        /// The key before the inserted or moved one; nil if it is the first.
-        package var previous: EntityKey?
+        package var kind: Kind
     }
 
     package enum Kind: UInt8, Sendable {
-        case removal, insertion, move
+        case removal, insertion
+        /// Also an insertion of what was removed since the last reply: replies of earlier requests have it at its old place.
+        case move
     }
 
     /// The maximum number of edits. Beyond it, the oldest ones are forgotten.
@@ -30,64 +30,79 @@ package struct ListEdits: Sendable, Hashable {
         let (old, new) = (old.entries, new.entries)
         let (begin, end) = old.common(with: new) { $0.key == $1.key }
         let before = old[begin..<(old.count - end)].map(\.key)
-        let after = (begin..<(new.count - end)).map { (key: new[$0].key, previous: $0 > 0 ? new[$0 - 1].key : nil) }
-        let (known, present) = (Set(before), Set(after.map(\.key)))
+        let after = new[begin..<(new.count - end)].map(\.key)
+        let present = Set(after)
         let removed = before.filter { !present.contains($0) }
         let places = Dictionary(before.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-        let stayed = after.compactMap { places[$0.key] }
+        let stayed = after.compactMap { places[$0] }
         let inPlace = Set(IncreasingSubsequence.indices(of: stayed).map { stayed[$0] })
-        let placed = after.filter { item in places[item.key].map { !inPlace.contains($0) } ?? true }
+        let placed = after.filter { key in places[key].map { !inPlace.contains($0) } ?? true }
         guard removed.count + placed.count <= Self.countMaximum else {
             (edits, forgotten) = ([], stamp)
             return
         }
         for key in removed { add(Edit(key: key, stamp: stamp, kind: .removal)) }
-        for (key, previous) in placed {
-            let isKnown = known.contains(key)
-            add(Edit(key: key, stamp: stamp, kind: isKnown ? .move : .insertion, previous: previous))
-        }
+        for key in placed { add(Edit(key: key, stamp: stamp, kind: places[key] == nil ? .insertion : .move)) }
     }
 
     private mutating func add(_ edit: Edit) {
-        edits.removeAll { $0.key == edit.key }
+        var edit = edit
+        if let index = edits.firstIndex(where: { $0.key == edit.key }) {
+            let earlier = edits.remove(at: index)
+            if edit.kind == .insertion, earlier.kind != .insertion { edit.kind = .move }
+        }
         edits.append(edit)
         guard edits.count > Self.countMaximum else { return }
         forgotten = max(forgotten, edits.removeFirst().stamp)
     }
 
-    /// The keys that edits since a request have removed.
-    package func removals(since stamp: Stamp) -> Set<EntityKey> {
-        Set(edits.lazy.filter { $0.kind == .removal && $0.stamp > stamp }.map(\.key))
+    /// The keys that edits since a request have removed, without those of one commit.
+    package func removals(since stamp: Stamp, besides own: Stamp) -> Set<EntityKey> {
+        Set(edits.lazy.filter { $0.kind == .removal && $0.stamp > stamp && $0.stamp != own }.map(\.key))
     }
 
     /// The keys of a reply with the edits since its request began. Earlier edits are contained in it and are dropped.
-    package mutating func applied(to keys: [EntityKey], askedAt stamp: Stamp) -> [EntityKey] {
+    ///
+    /// An inserted or moved item follows the nearest one before it in the present list that the reply has. A reply that has an inserted item
+    /// knows its place.
+    ///
+    /// - Parameter present: the keys of the list, with all edits.
+    /// - Complexity: O(m + n) for a reply of m items and a list of n.
+    package mutating func applied(to keys: [EntityKey], askedAt stamp: Stamp, in present: [EntityKey]) -> [EntityKey] {
         edits.removeAll { $0.stamp <= stamp }
         if forgotten <= stamp { forgotten = .never }
-        var keys = keys
-        for edit in edits {
-            if edit.kind == .insertion, keys.contains(edit.key) { continue }
-            keys.removeAll { $0 == edit.key }
-            guard edit.kind != .removal else { continue }
-            let previous = edit.previous.flatMap { keys.firstIndex(of: $0) }
-            keys.insert(edit.key, at: previous.map { $0 + 1 } ?? 0)
+        guard !edits.isEmpty else { return keys }
+        let kinds = Dictionary(edits.map { ($0.key, $0.kind) }, uniquingKeysWith: { $1 })
+        let kept = keys.filter { kinds[$0] == nil || kinds[$0] == .insertion }
+        let known = Set(kept)
+        var followers: [EntityKey?: [EntityKey]] = [:]
+        var previous: EntityKey?
+        for key in present {
+            if known.contains(key) {
+                previous = key
+            } else if let kind = kinds[key], kind != .removal {
+                followers[previous, default: []].append(key)
+            }
         }
-        return keys
+        var result = followers.removeValue(forKey: nil) ?? []
+        for key in kept {
+            result.append(key)
+            result += followers.removeValue(forKey: key) ?? []
+        }
+        return result
     }
 }
 
-/// The stored form: the stamp of what was forgotten, and the edits, each as numbers and texts with their lengths before them.
+/// The stored form: the stamp of what was forgotten, and the edits, each as numbers and two texts with their lengths before them.
 extension ListEdits {
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(number: forgotten.rawValue)
         for edit in edits {
             bytes.append(number: edit.stamp.rawValue)
-            bytes.append(edit.kind.rawValue | (edit.previous == nil ? 0 : 4))
-            for key in [edit.key, edit.previous].compactMap(\.self) {
-                bytes.append(part: key.type.utf8)
-                bytes.append(part: key.id.utf8)
-            }
+            bytes.append(edit.kind.rawValue)
+            bytes.append(part: edit.key.type.utf8)
+            bytes.append(part: edit.key.id.utf8)
         }
         return bytes
     }
@@ -95,23 +110,13 @@ extension ListEdits {
     /// Decodes the stored form; nil for other bytes.
     package init?(encoded bytes: ArraySlice<UInt8>) {
         var rest = bytes
-        func key() -> EntityKey? {
-            guard let type = rest.takeText(), let id = rest.takeText() else { return nil }
-            return EntityKey(type: type, id: id)
-        }
         guard let first = rest.takeNumber(Int64.self) else { return nil }
         forgotten = Stamp(rawValue: first)
         while !rest.isEmpty {
-            guard let stamp = rest.takeNumber(Int64.self), let bits = rest.popFirst(),
-                let kind = Kind(rawValue: bits & ~4),
-                let own = key()
+            guard let stamp = rest.takeNumber(Int64.self), let kind = rest.popFirst().flatMap(Kind.init),
+                let type = rest.takeText(), let id = rest.takeText()
             else { return nil }
-            var edit = Edit(key: own, stamp: Stamp(rawValue: stamp), kind: kind)
-            if bits & 4 != 0 {
-                guard let previous = key() else { return nil }
-                edit.previous = previous
-            }
-            edits.append(edit)
+            edits.append(Edit(key: EntityKey(type: type, id: id), stamp: Stamp(rawValue: stamp), kind: kind))
         }
     }
 }

@@ -98,7 +98,7 @@ package final class CacheCore: Sendable {
         )
         memoryRows = MemoryRows(try DiskStore(rows), isOnly: disk == nil)
         outboxDisk = try disk?.outboxStore()
-        stamps = StampClock(configuration.stamps, disk) { onEvent(.storageFailed($0)) }
+        stamps = StampClock(configuration.stamps, outboxDisk, of: disk) { onEvent(.storageFailed($0)) }
         let mayBlock = disk?.configuration.mayBlock ?? false
         reads = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil
         changes = mayBlock ? DiskExecutor(threadsMaximum: 4) : nil

@@ -32,8 +32,8 @@ extension CacheUpdate {
     /// that may arrive out of order, or only after a later change of the item.
     ///
     /// An item that is older than all loaded items or lies within a gap is stored and not inserted: the page that
-    /// contains it inserts it. An item of a change feed that a later request for the newest page has not brought is not inserted either: it
-    /// may be deleted. The timeline becomes stale. Otherwise it is as with `insertNewest`.
+    /// contains it inserts it. An item of a change feed that a later request for the newest page has not brought, or that was taken out since
+    /// the feed was asked, is not inserted either: it may be deleted. The timeline becomes stale. Otherwise it is as with `insertNewest`.
     ///
     /// - Parameters: as of `insertNewest`, and:
     ///   - isNew: whether the item was just created and has not changed since. A timeline that is not stored is created with it only if
@@ -57,7 +57,8 @@ extension CacheUpdate {
     ///
     /// The page follows what the feed has brought before: items that the timeline lacks are inserted beside those of the page that it has,
     /// or in front of it. Own items of the page (`insertNewest` with `isOwn`) move to their places; others stay in front. The server has
-    /// stated the places, so these items count as overlap for later pages. An invalidated timeline stays invalidated.
+    /// stated the places, so these items count as overlap for later pages. An invalidated timeline stays invalidated. What was taken out since
+    /// the feed was asked is left out, and items that a later request for the newest page has not brought make the timeline stale.
     ///
     /// ```swift
     /// // The sync reply of a chat server; `isLimited` says that events before these are missing.
@@ -83,14 +84,18 @@ extension CacheUpdate {
     ) {
         for item in items { put(item, completeness: completeness) }
         let keys = items.map(\.entityKey)
+        let asked = page?.asked
         let change = ListChange(.part, of: keys) { query, context in
-            let page = keys.filter { context.stored.contains($0) }
+            let removed = context.removed(from: &query, since: asked)
+            let page = keys.filter { context.stored.contains($0) && !removed.contains($0) }
             guard !page.isEmpty else { return }
+            // A later request for the newest page may have left them out because they are deleted.
+            let isUncertain = asked.map { $0 < query.asked && !Set(page).isSubset(of: query.ids) } ?? false
             try query.editRuns { runs in
                 runs.takeFeedPage(page, cursor: olderCursor, hasGap: hasGap, at: context.startedAt, context.stamp)
                 runs.keep(atMost: NewestItem.fedMaximum)
             }
-            if hasGap, olderCursor == nil { query.isInvalidated = true }
+            if isUncertain || hasGap && olderCursor == nil { query.isInvalidated = true }
             // The validator stands for the items of a page.
             query.entityTag = nil
         }
@@ -129,9 +134,10 @@ extension ListChange {
                     && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
             }
             guard !items.isEmpty else { return }
+            let removed = context.removed(from: &query, since: items.lazy.compactMap(\.asked).min())
             var (isFull, isBehindOwn, isUncertain) = (false, false, false)
             for item in items {
-                if !item.isOwn, let asked = item.asked, asked < query.asked {
+                if !item.isOwn, let asked = item.asked, asked < query.asked || removed.contains(item.key) {
                     isUncertain = true
                     continue
                 }

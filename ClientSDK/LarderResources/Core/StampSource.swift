@@ -65,29 +65,30 @@ extension StampClock {
     /// Its value is the boot number, and the name of that boot.
     private static let key = "larder.boot"
 
-    /// The clock of a store. Writes a row if this is the first use of the store since the machine was booted.
+    /// The clock of a store. Writes a row if this is the first use of the store since the machine was booted: into the store of the
+    /// outbox, because the system may remove the content while processes go on with the number.
     ///
     /// - Parameter report: gets the error of a store that takes no row. The boot then has the number that the row would have had.
-    init(_ source: StampSource, _ disk: DiskStore?, _ report: (LarderError) -> Void) {
+    init(_ source: StampSource, _ outbox: DiskStore?, of content: DiskStore?, _ report: (LarderError) -> Void) {
         self.init(source, boot: 1)
-        guard let disk else { return }
-        do { boot = try Self.storedBoot(source, disk) } catch {
+        guard let outbox, let content else { return }
+        do { boot = try Self.storedBoot(source, outbox, content) } catch {
             report(LarderError(error))
-            let stored = try? disk.metadata(Self.key)
+            let stored = try? outbox.metadata(Self.key)
             boot = min((Self.number(stored ?? nil) ?? 0) + 1, Stamp.bootMaximum)
         }
     }
 
-    private static func storedBoot(_ source: StampSource, _ disk: DiskStore) throws -> Int64 {
-        if let boot = try boot(disk.metadata(key), source) { return boot }
-        return try disk.write { transaction in
+    private static func storedBoot(_ source: StampSource, _ outbox: DiskStore, _ content: DiskStore) throws -> Int64 {
+        if let boot = try boot(outbox.metadata(key), source) { return boot }
+        // The items of a boot must not survive a power loss that takes its number.
+        return try outbox.write(.powerLoss) { transaction in
             let stored = try transaction.metadata(key)
             if let boot = boot(stored, source) { return boot }
-            let known = number(stored)
             // Without the row, which damage may have taken, the items say which boots there were.
-            var boot = try (known ?? transaction.latestStamp()?.boot ?? 0) + 1
+            var boot = try (number(stored) ?? content.read { try $0.latestStamp() }?.boot ?? 0) + 1
             if boot > Stamp.bootMaximum {
-                try transaction.removeAllItems()
+                try content.removeAllItems()
                 boot = 1
             }
             try transaction.setMetadata(Array("\(boot) \(source.bootID)".utf8), for: key)

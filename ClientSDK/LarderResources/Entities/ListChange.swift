@@ -30,11 +30,14 @@ struct ListChange: Sendable {
         /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
         var isInvalid: Bool
 
-        /// The keys that edits since the request have taken out of a timeline: its page does not bring them back. If such an edit is forgotten,
-        /// the timeline becomes stale.
-        func removed(from query: inout DiskQuery) -> Set<EntityKey> {
-            if query.edits.forgotten > stamp { query.invalid = max(query.invalid, query.edits.forgotten) }
-            return query.edits.removals(since: stamp).subtracting(query.ids)
+        /// The keys that other edits since a request have taken out of a timeline: its page does not bring them back. If such an edit is
+        /// forgotten, the timeline becomes stale.
+        ///
+        /// - Parameter asked: when the request began; nil: as the change.
+        func removed(from query: inout DiskQuery, since asked: Stamp? = nil) -> Set<EntityKey> {
+            let asked = asked ?? stamp
+            if query.edits.forgotten > asked { query.invalid = max(query.invalid, query.edits.forgotten) }
+            return query.edits.removals(since: asked, besides: stamp).subtracting(query.ids)
         }
     }
 
@@ -57,7 +60,8 @@ struct ListChange: Sendable {
         self.init(.reply(stated), of: answer.ids) { query, context in
             let deleted = Set(answer.ids).subtracting(context.stored)
             // The edits first: an item may follow one that is deleted.
-            let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp).filter { !deleted.contains($0) }
+            let keys = query.edits.applied(to: answer.ids, askedAt: context.stamp, in: query.ids)
+                .filter { !deleted.contains($0) }
             query.invalid = max(query.invalid, query.edits.forgotten)
             // The validator stands for the keys of the reply.
             query.entityTag = keys == answer.ids ? answer.entityTag : nil

@@ -7,16 +7,21 @@ extension EntityLookup {
         let runs = RunList(list.query.members, try RunList.Details(details), showing: keys)
         var timeline = Timeline<E>.List()
         timeline.tail = runs.tail
-        // The cursor of the page that the next item belongs to.
-        var cursor: String?
+        // Where the page of the next item is requested.
+        var place = TimelinePlace.page(nil)
         for (index, run) in runs.runs.enumerated() {
             var page = Timeline<E>.List.Page(
                 start: run.start,
                 isCursorGone: run.facts.isCursorGone,
                 facts: facts(run.start.map { _ in run.facts.times })
             )
-            if let number = run.start?.gap { page.rows.append(.gap(Timeline<E>.Gap(.gap(number)))) }
-            if let start = run.start, !run.facts.isCursorGone { cursor = start.cursor }
+            switch run.start {
+            case .gap(let number, _)?:
+                place = .gap(number)
+                page.rows.append(.gap(Timeline<E>.Gap(place)))
+            case .joined(let cursor)? where !run.facts.isCursorGone: place = .page(cursor)
+            case .joined?, nil: break
+            }
             for item in run.items where item.key.type == E.entityType {
                 var remark = EntityRemark(item.key)
                 let entity = look(type, &remark)
@@ -29,7 +34,7 @@ extension EntityLookup {
                     if remark.isLocal || item.isOwn { timeline.localIDs.insert(entity.entityID) }
                 } else if remark.isMissing {
                     // The items before and after it are no longer consecutive.
-                    page.rows.append(.gap(Timeline<E>.Gap(.page(cursor))))
+                    page.rows.append(.gap(Timeline<E>.Gap(place, isHole: true)))
                 }
             }
             timeline.pages.append(page)

@@ -92,10 +92,11 @@ extension Timeline {
         public let id: String
         let place: TimelinePlace
 
-        init(_ place: TimelinePlace) {
+        /// - Parameter isHole: whether an item is missing within the run that begins at the place.
+        init(_ place: TimelinePlace, isHole: Bool = false) {
             self.place = place
             switch place {
-            case .gap(let number), .newer(let number): id = "\(number)"
+            case .gap(let number), .newer(let number): id = isHole ? "evicted below \(number)" : "\(number)"
             case .page(let cursor): id = "evicted \(cursor ?? "")"
             case .tail: id = "tail"
             case .around(let item): id = "around \(item)"

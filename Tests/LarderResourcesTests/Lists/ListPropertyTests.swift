@@ -36,6 +36,8 @@ private struct ListRun {
         case delete(String, version: Int64)
     }
 
+    private enum Effect { case removal, insertion, move }
+
     private struct Reply {
         var notes: [Note]
         var validator: String
@@ -47,8 +49,8 @@ private struct ListRun {
         var task: Task<Void, any Error>
         var early: Reply
         var known: String?
-        /// The changes since it began.
-        var edits: [Edit] = []
+        /// What the changes since it began have done with items.
+        var edits: [String: Effect] = [:]
         /// Whether one of them has changed the list: a reply "not modified" does not confirm it, and the whole list is requested.
         var isChanged = false
     }
@@ -124,11 +126,11 @@ private struct ListRun {
             // The second request begins after the changes.
             await source.waitForRequests(count + 1)
             reply = self.reply(nil)
-            request.edits = []
+            request.edits = [:]
             source.answer(count, .value(EntityList(reply.notes), validator: reply.validator))
         }
         try await request.task.value
-        ids = request.edits.reduce(reply.notes.map(\.id)) { ids, edit in edit(ids) }
+        ids = edited(reply.notes.map(\.id), request.edits)
         for note in reply.notes { put(note) }
         return isEarly ? "early reply" : "late reply"
     }
@@ -188,22 +190,17 @@ private struct ListRun {
             put(note)
             let before = ids
             ids = ids.map(edit)
-            guard let ids, ids != before, let index = ids.firstIndex(of: note.id) else { break }
+            guard ids != before else { break }
             request?.isChanged = true
-            // A reply that has an item which the list lacked knows its place. Otherwise it follows the item that it followed here.
-            let (isNew, previous) = (before?.contains(note.id) == false, index > 0 ? ids[index - 1] : nil)
-            request?.edits.append { [id = note.id] ids in
-                if isNew, ids.contains(id) { return ids }
-                var ids = ids.filter { $0 != id }
-                ids.insert(id, at: previous.flatMap { ids.firstIndex(of: $0) }.map { $0 + 1 } ?? 0)
-                return ids
-            }
+            let isNew = before?.contains(note.id) == false && request?.edits[note.id] != .removal
+            request?.edits[note.id] = isNew ? .insertion : .move
         case .delete(let id, let version):
             try cache.updateBlocking { $0.remove(Note.self, id, deletedInVersion: version) }
             notes[id] = nil
             deleted[id] = version
             if ids?.contains(id) == true {
-                apply { ids in ids.filter { $0 != id } }
+                ids?.removeAll { $0 == id }
+                request?.edits[id] = .removal
                 request?.isChanged = true
             }
         }
@@ -225,11 +222,15 @@ private struct ListRun {
         notes[note.id] = note
     }
 
-    /// Applies an edit. One without an effect says nothing about what an earlier reply lacks.
-    private mutating func apply(_ edit: @escaping Edit) {
-        let before = ids
-        ids = ids.map(edit)
-        if ids != before { request?.edits.append(edit) }
+    /// A reply with later edits: an item follows the nearest one before it here that the reply has. A reply that has an item which the list
+    /// lacked knows its place.
+    private func edited(_ reply: [String], _ edits: [String: Effect]) -> [String] {
+        var result = reply.filter { edits[$0] == nil || edits[$0] == .insertion }
+        for (index, id) in (ids ?? []).enumerated() where edits[id] != nil && !result.contains(id) {
+            let previous = ids?[..<index].last { result.contains($0) }.flatMap { result.firstIndex(of: $0) }
+            result.insert(id, at: previous.map { $0 + 1 } ?? 0)
+        }
+        return result
     }
 
     func lists() -> (shown: [Note], expected: [Note]) {

@@ -61,6 +61,25 @@ struct NewestItemsTests {
         }
     }
 
+    /// A change feed with one change.
+    ///
+    /// - Parameter during: runs before its page is answered.
+    private func changes(
+        _ apply: @escaping @Sendable (inout CacheUpdate) -> Void,
+        during: @escaping @Sendable () async throws -> Void
+    ) -> ChangeFeed {
+        ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                do { try await during() } catch { Issue.record(error) }
+                let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "2"), apply: apply)
+                return ChangeFeed.Batch([change], nextToken: token)
+            },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+            invalidateAll: { _ in }
+        )
+    }
+
     @Test(arguments: [true, false])
     func `an item of a change feed that a later request has not brought is not inserted`(_ isLater: Bool) async throws {
         let cache = try scene.cache()
@@ -71,23 +90,77 @@ struct NewestItemsTests {
             do { try await cache.timeline(feed).refresh() } catch { Issue.record(error) }
             scene.clock.advance(by: .seconds(1))
         }
-        let changes = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in
-                if isLater { await refresh() }
-                let change = ChangeFeed.Change(EntityKey(type: Note.entityType, id: "2")) { update in
-                    update.insert(Note(2, "edited", revision: 2), in: feed.key, isNew: false) { $0 > $1 }
-                }
-                return ChangeFeed.Batch([change], nextToken: token)
-            },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let changes = changes { update in
+            update.insert(Note(2, "edited", revision: 2), in: feed.key, isNew: false) { $0 > $1 }
+        } during: {
+            if isLater { await refresh() }
+        }
         let sync = ChangeSync(changes, into: cache)
         try await sync.catchUp()
         if !isLater { await refresh() }
         try await sync.catchUp()
         #expect(try await cache.line(feed) == (isLater ? "3 1" : "3 2 1"))
+        let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
+        #expect(shown.freshness == (isLater ? .stale(.invalidated) : .fresh))
+    }
+
+    @Test(arguments: [true, false])
+    func `a page of a change feed does not bring back what was taken out since it was asked for`(_ isPage: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        let changes = changes { update in
+            if isPage {
+                update.insertPage([Note(4)], in: feed.key)
+            } else {
+                update.insertNewest(Note(4), in: feed.key)
+            }
+        } during: {
+            try await cache.update { $0.insertNewest(Note(4), in: feed.key) }
+            try await cache.update { update in update.edit(feed.key) { $0.removeAll { $0.id == "4" } } }
+        }
+        let sync = ChangeSync(changes, into: cache)
+        for _ in 0..<2 { try await sync.catchUp() }
+        #expect(try await cache.line(feed) == "3 2 1")
+    }
+
+    @Test(arguments: [true, false])
+    func `a page of a change feed may take an item out and put it back`(_ isPage: Bool) async throws {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        let changes = changes { update in
+            update.edit(feed.key) { $0.removeAll { $0.id == "2" } }
+            if isPage {
+                update.insertPage([Note(2)], in: feed.key)
+            } else {
+                update.insertNewest(Note(2), in: feed.key)
+            }
+        } during: {
+        }
+        let sync = ChangeSync(changes, into: cache)
+        for _ in 0..<2 { try await sync.catchUp() }
+        #expect(try await cache.line(feed) == "2 3 1")
+    }
+
+    @Test(arguments: [true, false])
+    func `a timeline that was asked for after a page of a change feed is stale with what it lacks`(_ isLater: Bool)
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = try await started(cache)
+        let (scene, source) = (scene, source)
+        let changes = changes { update in
+            update.insertPage([Note(4)], in: feed.key)
+        } during: {
+            guard isLater else { return }
+            scene.clock.advance(by: .seconds(1))
+            // The server has deleted it.
+            source.prepare([3, 2, 1], next: "after 1")
+            try await cache.timeline(feed).refresh()
+        }
+        let sync = ChangeSync(changes, into: cache)
+        for _ in 0..<2 { try await sync.catchUp() }
         let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
         #expect(shown.freshness == (isLater ? .stale(.invalidated) : .fresh))
     }

@@ -20,12 +20,15 @@ struct TimelineTests {
         return line
     }
 
-    private func gap(_ timeline: Timeline<Note>) async throws -> Timeline<Note>.Gap {
-        let gaps = try await timeline.snapshot().segments.compactMap { segment in
-            guard case .gap(let gap) = segment else { return nil as Timeline<Note>.Gap? }
+    private func gaps(_ timeline: Timeline<Note>) async throws -> [Timeline<Note>.Gap] {
+        try await timeline.snapshot().segments.compactMap { segment in
+            guard case .gap(let gap) = segment else { return nil }
             return gap
         }
-        return try #require(gaps.first)
+    }
+
+    private func gap(_ timeline: Timeline<Note>) async throws -> Timeline<Note>.Gap {
+        try #require(try await gaps(timeline).first)
     }
 
     @Test func `pages are merged until the end, and none is requested twice`() async throws {
@@ -403,5 +406,29 @@ struct TimelineTests {
         #expect(try await timeline.fill(gap(timeline)) == .finished)
         #expect(source.cursors.last == "after 4")
         #expect(try await line(cache, feed) == "6 5 4 3 2 1 .")
+    }
+
+    @Test func `what an evicted item leaves below a gap is filled with that gap`() async throws {
+        let feed = source.resource()
+        source.prepare([6, 5, 4], next: "after 4")
+        source.prepare([16, 15, 14], next: "after 14")
+        do {
+            let cache = try scene.cache()
+            for _ in 0..<2 { try await cache.timeline(feed).refresh() }
+            cache.close()
+            let store = try DiskStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+            try store.remove(Note.key("5"))
+        }
+        let cache = try scene.cache()
+        #expect(try await cache.line(feed) == "16 15 14 | 6 | 4")
+        let timeline = cache.timeline(feed)
+        let gaps = try await gaps(timeline)
+        #expect(Set(gaps.map(\.id)).count == 2)
+        source.prepare([13, 12, 11], next: "after 11")
+        #expect(try await timeline.fill(gaps[1]) == .more)
+        source.prepare([7, 6, 5], next: "after 5")
+        #expect(try await timeline.fill(gaps[1]) == .finished)
+        #expect(source.cursors.suffix(2) == ["after 14", "after 11"])
+        #expect(try await line(cache, feed) == "16 15 14 13 12 11 7 6 5 4")
     }
 }
