@@ -93,7 +93,6 @@ package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Err
     /// The number of tasks that wait for the result.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-    /// Whether there is a result.
     package var isFinished: Bool { state.withLock { $0.result != nil } }
 
     /// The task that carries the call out; nil before `run`.

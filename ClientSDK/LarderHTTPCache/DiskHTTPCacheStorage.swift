@@ -36,7 +36,6 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         }
     }
 
-    /// Returns the entries of a key.
     package func entries(for key: String) throws -> [HTTPCacheEntry] {
         guard let list = try store.query(queryKey(key)) else { return [] }
         return Self.entries(in: list)

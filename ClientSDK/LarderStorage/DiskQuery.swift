@@ -86,7 +86,6 @@ extension DiskQuery {
 extension DiskStore {
     /// A list with its entities in one snapshot.
     package struct List: Sendable, Hashable {
-        /// The list.
         package let query: DiskQuery
         /// The entity for each key, in the list's order; nil if it is not stored.
         package let entities: [DiskEntity?]

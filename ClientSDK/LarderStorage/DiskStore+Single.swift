@@ -18,7 +18,6 @@ extension DiskStore {
     /// A generic record, however outdated.
     public func record(_ key: String) throws(DiskError) -> DiskRecord? { try readOnce { try $0.record(key) } }
 
-    /// A metadata value.
     package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
         try readOnce { try $0.metadata(key) }
     }

@@ -14,7 +14,6 @@ import Synchronization
 /// }
 /// ```
 public final class MemoryGuard: Sendable {
-    /// An event of the guard.
     package enum Event: Sendable, Hashable {
         /// The level has changed.
         case level(MemoryLevel, previous: MemoryLevel, cause: String)
