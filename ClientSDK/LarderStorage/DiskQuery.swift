@@ -1,5 +1,3 @@
-package import LarderTime
-
 /// A stored list: the keys of its entities in order, and its metadata.
 @dynamicMemberLookup
 package struct DiskQuery: Sendable, Hashable {
@@ -34,22 +32,6 @@ package struct DiskQuery: Sendable, Hashable {
     package var isInvalidated: Bool {
         get { invalid > asked }
         set { invalid = newValue ? max(invalid, asked.successor) : min(invalid, asked) }
-    }
-
-    /// Creates a list.
-    package init(
-        _ key: QueryKey,
-        ids: [EntityKey],
-        isComplete: Bool,
-        entityTag: String? = nil,
-        fetchedAt: WallTime,
-        validatedAt: WallTime? = nil,
-        expiresAt: WallTime,
-        details: [UInt8] = []
-    ) {
-        let times = RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt)
-        self.init(key, ListMembers(ids), isComplete: isComplete, entityTag: entityTag, times: times)
-        self.details = details
     }
 
     package init(
