@@ -1,11 +1,11 @@
+import LarderTime
 import Synchronization
 
 /// A bounded queue for one sequence; the oldest element is dropped if it is full. Safe from any task.
 final class EventMailbox<Element: Sendable>: Sendable {
     private struct State {
         var elements = FIFO<Element>()
-        var waiters: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
-        var lastID: UInt64 = 0
+        var waiters: [Pending<Element?>] = []
         var dropped = 0
         var isFinished = false
     }
@@ -20,9 +20,15 @@ final class EventMailbox<Element: Sendable>: Sendable {
 
     /// Adds an element, or gives it to a waiting task.
     func post(_ element: Element) {
-        let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+        // A waiter that is being cancelled does not take it.
+        while let waiter = waiter(for: element), !waiter.finish(element) {}
+    }
+
+    /// The waiter that gets an element; nil: the element was queued.
+    private func waiter(for element: Element) -> Pending<Element?>? {
+        state.withLock { state in
             if state.isFinished { return nil }
-            if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
+            if !state.waiters.isEmpty { return state.waiters.removeFirst() }
             if state.elements.count >= limit {
                 _ = state.elements.popFirst()
                 state.dropped += 1
@@ -30,7 +36,6 @@ final class EventMailbox<Element: Sendable>: Sendable {
             state.elements.append(element)
             return nil
         }
-        waiter?.resume(returning: element)
     }
 
     func takeAll() -> [Element] {
@@ -48,31 +53,16 @@ final class EventMailbox<Element: Sendable>: Sendable {
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume(returning: nil) }
+        for waiter in waiters { waiter.finish(nil) }
     }
 
     func next() async -> Element? {
-        let id = state.withLock { state in
-            state.lastID += 1
-            return state.lastID
+        let waiter = Pending<Element?>()
+        state.withLock { state in
+            let element = Task.isCancelled ? nil : state.elements.popFirst()
+            let isOver = element != nil || state.isFinished
+            if isOver { waiter.finish(element) } else { state.waiters.append(waiter) }
         }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let outcome = state.withLock { state -> Element?? in
-                    // A cancellation before this point finds no waiter; a later one finds this waiter under the lock.
-                    if Task.isCancelled { return .some(nil) }
-                    if let element = state.elements.popFirst() { return element }
-                    if state.isFinished { return .some(nil) }
-                    state.waiters.append((id, continuation))
-                    return nil
-                }
-                if let outcome { continuation.resume(returning: outcome) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { state in
-                state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
-            }
-            waiter?.continuation.resume(returning: nil)
-        }
+        return await waiter.value(ifCancelled: nil) { state.withLock { $0.waiters.removeAll { $0 === waiter } } }
     }
 }

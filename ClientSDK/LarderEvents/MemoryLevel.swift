@@ -1,5 +1,5 @@
 /// The level of memory pressure.
-public enum MemoryLevel: Int, Sendable, Hashable, Comparable, CaseIterable, CustomStringConvertible {
+public enum MemoryLevel: String, Sendable, Comparable, CaseIterable, CustomStringConvertible, Encodable {
     /// Enough memory is available.
     case normal
     /// Memory is short: data that can be recreated should be released.
@@ -8,22 +8,10 @@ public enum MemoryLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Cust
     case critical
 
     /// Orders levels from enough to too little.
-    public static func < (left: MemoryLevel, right: MemoryLevel) -> Bool { left.rawValue < right.rawValue }
+    public static func < (left: Self, right: Self) -> Bool {
+        left != right && (left == .normal || right == .critical)
+    }
 
     /// The level's name.
-    public var description: String {
-        switch self {
-        case .normal: "normal"
-        case .warning: "warning"
-        case .critical: "critical"
-        }
-    }
-}
-
-extension MemoryLevel: Encodable {
-    /// Encodes the level's name.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    public var description: String { rawValue }
 }

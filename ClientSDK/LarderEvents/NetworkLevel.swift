@@ -1,5 +1,5 @@
 /// The usability of the network.
-public enum NetworkLevel: Int, Sendable, Hashable, Comparable, CaseIterable, CustomStringConvertible {
+public enum NetworkLevel: String, Sendable, Comparable, CaseIterable, CustomStringConvertible, Encodable {
     /// Requests cannot succeed.
     case offline
     /// Requests are slow or unreliable.
@@ -8,22 +8,10 @@ public enum NetworkLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Cus
     case good
 
     /// Orders levels from worst to best.
-    public static func < (left: NetworkLevel, right: NetworkLevel) -> Bool { left.rawValue < right.rawValue }
+    public static func < (left: Self, right: Self) -> Bool {
+        left != right && (left == .offline || right == .good)
+    }
 
     /// The level's name.
-    public var description: String {
-        switch self {
-        case .offline: "offline"
-        case .constrained: "constrained"
-        case .good: "good"
-        }
-    }
-}
-
-extension NetworkLevel: Encodable {
-    /// Encodes the level's name.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    public var description: String { rawValue }
 }

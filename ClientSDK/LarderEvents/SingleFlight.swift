@@ -1,3 +1,4 @@
+import LarderTime
 import Synchronization
 
 /// A call in flight that several callers share. It is cancelled when its last holder has left.
@@ -6,8 +7,7 @@ import Synchronization
 package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Error>: Sendable {
     private struct State {
         var holders = 1
-        var waiters: [UInt64: CheckedContinuation<Result<Success, Failure>, Never>] = [:]
-        var lastWaiter: UInt64 = 0
+        var waiters: [Pending<Result<Success, Failure>>] = []
         var result: Result<Success, Failure>?
         /// Whether its result is being stored: it is not abandoned any more.
         var isClaimed = false
@@ -69,23 +69,13 @@ package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Err
     ///
     /// - Throws: the call's error, or `cancellation` as soon as the calling task is cancelled.
     package func wait() async throws(Failure) -> Success {
-        let id = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
+        let waiter = Pending<Result<Success, Failure>>()
+        state.withLock { state in
+            guard let result = state.result else { return state.waiters.append(waiter) }
+            waiter.finish(result)
         }
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let ready = state.withLock { state -> Result<Success, Failure>? in
-                    if let result = state.result { return result }
-                    if Task.isCancelled { return .failure(cancellation()) }
-                    state.waiters[id] = continuation
-                    return nil
-                }
-                if let ready { continuation.resume(returning: ready) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
-            waiter?.resume(returning: .failure(cancellation()))
+        let result = await waiter.value(ifCancelled: .failure(cancellation())) {
+            state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
         return try result.get()
     }
@@ -93,7 +83,6 @@ package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Err
     /// The number of tasks that wait for the result.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-    /// Whether there is a result.
     package var isFinished: Bool { state.withLock { $0.result != nil } }
 
     /// The task that carries the call out; nil before `run`.
@@ -116,11 +105,11 @@ package final class SingleFlight<Info: Sendable, Success: Sendable, Failure: Err
     /// Ends the call for all waiters. Only the first result counts.
     package func finish(_ result: Result<Success, Failure>) {
         let waiters = state.withLock { state in
-            guard state.result == nil else { return [CheckedContinuation<Result<Success, Failure>, Never>]() }
+            guard state.result == nil else { return [Pending<Result<Success, Failure>>]() }
             state.result = result
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+            defer { state.waiters = [] }
+            return state.waiters
         }
-        for waiter in waiters { waiter.resume(returning: result) }
+        for waiter in waiters { waiter.finish(result) }
     }
 }

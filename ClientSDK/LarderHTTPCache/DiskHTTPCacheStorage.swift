@@ -36,7 +36,6 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         }
     }
 
-    /// Returns the entries of a key.
     package func entries(for key: String) throws -> [HTTPCacheEntry] {
         guard let list = try store.query(queryKey(key)) else { return [] }
         return Self.entries(in: list)
@@ -91,25 +90,20 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         let newest = entries.map(\.receivedAt).max() ?? WallTime(seconds: 0)
         let outdated =
             entries.map { $0.receivedAt + ResponseTerms($0, policy: policy).lifetime }.max() ?? newest
+        let times = RowTimes(fetchedAt: newest, expiresAt: outdated)
         let newID = body.map { HTTPCacheEntry.bodyID(for: $0) }
-        for id in Set(entries.map(\.bodyID)) {
+        let ids = Set(entries.map(\.bodyID)).sorted()
+        for id in ids {
             if id == newID, let body {
-                let entity = DiskEntity(bodyKey(id, key), payload: body, fetchedAt: newest, expiresAt: outdated)
-                try transaction.put(entity)
+                try transaction.put(DiskEntity(bodyKey(id, key), payload: body, times))
             } else {
-                try transaction.touch(.entity(bodyKey(id, key)), RowTimes(fetchedAt: newest, expiresAt: outdated))
+                try transaction.touch(.entity(bodyKey(id, key)), times)
             }
         }
-        try transaction.put(
-            DiskQuery(
-                queryKey(key),
-                ids: Set(entries.map(\.bodyID)).sorted().map { bodyKey($0, key) },
-                isComplete: true,
-                fetchedAt: newest,
-                expiresAt: outdated,
-                details: HTTPCacheEntry.encode(entries)
-            )
-        )
+        let members = ListMembers(ids.map { bodyKey($0, key) })
+        var list = DiskQuery(queryKey(key), members, isComplete: true, times: times)
+        list.details = HTTPCacheEntry.encode(entries)
+        try transaction.put(list)
     }
 
     /// Removes all responses of this cache from the store.

@@ -6,7 +6,6 @@ package protocol HTTPCacheStorage: Sendable {
     /// default is true.
     var mayBlock: Bool { get }
 
-    /// Returns the entries of a key.
     func entries(for key: String) throws -> [HTTPCacheEntry]
 
     /// Returns the content of an entry; nil if it was lost.

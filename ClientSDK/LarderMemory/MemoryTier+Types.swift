@@ -37,9 +37,7 @@ extension MemoryTier {
 
     /// Counters of a tier.
     @usableFromInline package struct Statistics: Sendable, Hashable {
-        /// The number of hits.
         @usableFromInline package var hits = 0
-        /// The number of misses.
         @usableFromInline package var misses = 0
 
         /// Creates counters of zero.

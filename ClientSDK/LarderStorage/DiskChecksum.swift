@@ -49,7 +49,6 @@ struct DiskChecksum: Sendable {
         add(key, to: add(space, to: UInt64(bitPattern: kind) &+ 1))
     }
 
-    /// The checksum of content at a place.
     static func content(_ bytes: [UInt8], at place: UInt64) -> UInt64 { hash(bytes, seed: place) }
 
     private static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 { unsafe hash(bytes.span.bytes, seed: seed) }

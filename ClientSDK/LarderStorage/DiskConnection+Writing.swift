@@ -22,8 +22,7 @@ extension DiskConnection {
         let item = DiskEntity(
             EntityKey(type: "", id: record.key),
             payload: record.payload,
-            fetchedAt: record.recordedAt,
-            expiresAt: record.expiresAt
+            RowTimes(fetchedAt: record.recordedAt, expiresAt: record.expiresAt)
         )
         _ = try put(item, as: .record)
     }

@@ -1,5 +1,3 @@
-package import LarderTime
-
 /// A stored entity: the bytes of its value and its metadata.
 @dynamicMemberLookup
 package struct DiskEntity: Sendable, Hashable {
@@ -38,29 +36,8 @@ package struct DiskEntity: Sendable, Hashable {
         payload: [UInt8],
         version: Int64? = nil,
         entityTag: String? = nil,
-        fetchedAt: WallTime,
-        validatedAt: WallTime? = nil,
-        expiresAt: WallTime,
-        terms: RowTimes.Terms = [],
-        completeness: Completeness = .complete
-    ) {
-        self.init(
-            key,
-            payload: payload,
-            version: version,
-            entityTag: entityTag,
-            RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms),
-            completeness
-        )
-    }
-
-    package init(
-        _ key: EntityKey,
-        payload: [UInt8],
-        version: Int64? = nil,
-        entityTag: String? = nil,
         _ times: RowTimes,
-        _ completeness: Completeness
+        _ completeness: Completeness = .complete
     ) {
         (self.key, self.payload, self.version, self.entityTag) = (key, payload, version, entityTag)
         (self.times, self.completeness) = (times, completeness)

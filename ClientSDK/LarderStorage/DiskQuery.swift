@@ -1,5 +1,3 @@
-package import LarderTime
-
 /// A stored list: the keys of its entities in order, and its metadata.
 @dynamicMemberLookup
 package struct DiskQuery: Sendable, Hashable {
@@ -36,22 +34,6 @@ package struct DiskQuery: Sendable, Hashable {
         set { invalid = newValue ? max(invalid, asked.successor) : min(invalid, asked) }
     }
 
-    /// Creates a list.
-    package init(
-        _ key: QueryKey,
-        ids: [EntityKey],
-        isComplete: Bool,
-        entityTag: String? = nil,
-        fetchedAt: WallTime,
-        validatedAt: WallTime? = nil,
-        expiresAt: WallTime,
-        details: [UInt8] = []
-    ) {
-        let times = RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt)
-        self.init(key, ListMembers(ids), isComplete: isComplete, entityTag: entityTag, times: times)
-        self.details = details
-    }
-
     package init(
         _ key: QueryKey,
         _ members: ListMembers = ListMembers(),
@@ -86,7 +68,6 @@ extension DiskQuery {
 extension DiskStore {
     /// A list with its entities in one snapshot.
     package struct List: Sendable, Hashable {
-        /// The list.
         package let query: DiskQuery
         /// The entity for each key, in the list's order; nil if it is not stored.
         package let entities: [DiskEntity?]

@@ -1,7 +1,6 @@
 /// A search for the identifiers of stored entities by their indices.
 package struct DiskSearch: Sendable {
     package enum Condition: Sendable {
-        /// One of the values.
         case anyOf(String, [FieldValue])
         /// Between two values of one kind, both included; nil: no bound. No value is never found.
         case range(String, FieldValue?, FieldValue?)

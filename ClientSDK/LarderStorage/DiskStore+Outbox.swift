@@ -35,7 +35,6 @@ extension DiskStore {
         do { _ = try DiskFiles(faults: nil).removeDirectory(path) } catch { throw DiskError(error) }
     }
 
-    /// The store of the outbox, if it was opened.
     var openedOutboxStore: DiskStore? { outboxStoreOpened.withLock { $0 } }
 
     /// Sets the function that returns the operations that this process knows. If the database is damaged, those that cannot be read are

@@ -18,7 +18,6 @@ extension DiskStore {
     /// A generic record, however outdated.
     public func record(_ key: String) throws(DiskError) -> DiskRecord? { try readOnce { try $0.record(key) } }
 
-    /// A metadata value.
     package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
         try readOnce { try $0.metadata(key) }
     }
@@ -33,20 +32,9 @@ extension DiskStore {
         try readOnce { try $0.token(feed) }
     }
 
-    /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
-    @discardableResult
-    package func put(_ entity: DiskEntity) throws(DiskError) -> PutOutcome {
-        try writeOnce { transaction throws(DiskError) in try transaction.put(entity) }
-    }
-
     /// Stores a generic record, replacing the one under its key.
     public func put(_ record: DiskRecord) throws(DiskError) {
         try writeOnce { transaction throws(DiskError) in try transaction.put(record) }
-    }
-
-    /// Removes an entity. Lists still contain its key.
-    package func remove(_ key: EntityKey) throws(DiskError) {
-        try writeOnce { transaction throws(DiskError) in try transaction.remove(.entity(key)) }
     }
 
     /// Removes a generic record.

@@ -41,7 +41,6 @@ package final class FileProcessLock: ProcessLock {
         }
     }
 
-    /// Releases the lock.
     package func release() {
         descriptor.withLock { held in
             if let file = held.take() { FileLock.giveBack(file) }

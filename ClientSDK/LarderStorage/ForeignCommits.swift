@@ -7,6 +7,5 @@ package final class ForeignCommits: Sendable {
     /// Only grows.
     package var count: UInt64 { number.load(ordering: .acquiring) }
 
-    /// Notes a foreign commit.
     func note() { number.wrappingAdd(1, ordering: .releasing) }
 }

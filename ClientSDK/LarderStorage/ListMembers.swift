@@ -26,13 +26,10 @@ package struct ListMembers: Sendable, Hashable {
 
     package var keys: [EntityKey] { entries.map(\.key) }
 
-    /// The number of members with a note.
     package var notedCount: Int { entries.count { $0.note != nil } }
 
-    /// Whether a key is a member.
     package func contains(_ key: EntityKey) -> Bool { index(of: key) != nil }
 
-    /// The mark of a member.
     package func mark(of key: EntityKey) -> Int64? { index(of: key).flatMap { entries[$0].mark } }
 
     private func index(of key: EntityKey) -> Int? { entries.firstIndex { $0.key == key } }

@@ -27,17 +27,14 @@ public struct TelemetryEvent: Sendable, Hashable {
         /// The version of the app: `3.4.1`. Empty: unknown.
         package let appVersion: String
 
-        /// No labels.
         package static let none = Labels()
 
-        /// Creates labels.
         package init(session: String = "", appVersion: String = "") {
             self.session = session.prefix(utf8Maximum: Self.bytesMaximum)
             self.appVersion = appVersion.prefix(utf8Maximum: Self.bytesMaximum)
         }
     }
 
-    /// Creates an event.
     package init(sequence: UInt64, uptime: MonotonicTime, wall: WallTime, kind: Kind, labels: Labels = .none) {
         self.labels = labels
         self.sequence = sequence

@@ -117,11 +117,9 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
             package internal(set) var loads = 0
         }
 
-        /// The number of warnings.
         package internal(set) var count = 0
         /// The figures of the last warning.
         package internal(set) var last = Figures()
-        /// The maximum of each figure.
         package internal(set) var maximum = Figures()
     }
 

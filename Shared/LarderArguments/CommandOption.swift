@@ -148,7 +148,6 @@ package struct CommandOptions<Arguments> {
         return option
     }
 
-    /// The names of the options of a section.
     package func names(of title: String) -> Set<String> {
         Set(sections.first { $0.title == title }?.options.map(\.name) ?? [])
     }

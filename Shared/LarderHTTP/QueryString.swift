@@ -25,7 +25,6 @@ package struct QueryString: Sendable, Hashable {
         self.items = items
     }
 
-    /// The value of the first item with that name.
     package func first(_ name: String) -> String? { items.first { $0.name == name }?.value }
 
     /// Percent-decodes (RFC 3986 §2.1); nil for an invalid escape and for bytes that are not UTF-8.

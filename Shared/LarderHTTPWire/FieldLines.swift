@@ -127,7 +127,6 @@ package struct FieldLines: Sendable, Hashable {
         nameLengths = lines.reduce(0) { $0 | Self.bit(forLength: $1.name.count) }
     }
 
-    /// Whether any name has that length.
     private func mayHave(_ length: Int) -> Bool { nameLengths & Self.bit(forLength: length) != 0 }
 
     /// Lengths from 63 share a bit.

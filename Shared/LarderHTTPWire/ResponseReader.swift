@@ -40,7 +40,6 @@ package struct ResponseReader: Sendable {
         case failed(Failure)
     }
 
-    /// The request whose response it is.
     package enum Request: Sendable {
         case usual
         /// `HEAD`: the response has no content whatever its fields say.

@@ -8,7 +8,6 @@ import Glibc
 ///
 /// `@safe`: the handle is valid from `init` to `deinit` and never leaves this module.
 @safe package final class Database {
-    /// The location of a database.
     package enum Location: Sendable {
         case memory
         /// In memory, starting as a copy of an image; it may grow by 1 GiB.
@@ -153,7 +152,6 @@ import Glibc
         close(descriptor)
     }
 
-    /// Whether the file exists.
     package static func fileExists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     // MARK: Statements

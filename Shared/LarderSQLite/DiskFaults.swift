@@ -23,6 +23,5 @@ package protocol DiskFaults: AnyObject, Sendable {
     /// Returns the space of a file that became shorter.
     func giveRoom(_ bytes: Int64)
 
-    /// A directory was synced.
     func syncedDirectory(_ path: String)
 }

@@ -1,6 +1,5 @@
 /// AES-256 in Galois/Counter Mode (NIST SP 800-38D), by OpenSSL: encrypts, and detects every change.
 package struct AESGCM: Sendable {
-    /// The number of bytes of a key.
     package static let keyBytes = 32
     private static let nonceBytes = 12
     private static let tagBytes = 16

@@ -79,7 +79,6 @@ import Glibc
         static let setMaximumVersion: Int32 = 124
     }
 
-    /// Modes of the session cache.
     enum SessionCache {
         static let off = 0
         static let client = 1

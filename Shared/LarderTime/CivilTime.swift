@@ -70,7 +70,6 @@ package struct CivilTime: Sendable, Hashable {
         return WallTime(nanosecondsSinceEpoch: Int64(seconds) * 1_000_000_000 + Int64(nanosecond))
     }
 
-    /// Returns the number of days of a month.
     package static func days(in month: Int, of year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28

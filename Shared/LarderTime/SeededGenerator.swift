@@ -5,7 +5,6 @@
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Creates a generator from a seed.
     package init(seed: UInt64) {
         var mixer = seed
         func mix() -> UInt64 {

@@ -9,7 +9,6 @@ package final class SharedRandom: Sendable {
     /// Returns 32 random bits, the size of a WebSocket mask.
     package func next() -> UInt32 { source.withLock { UInt32(truncatingIfNeeded: $0.next()) } }
 
-    /// Returns a number of random bytes.
     package func bytes(_ count: Int) -> [UInt8] {
         source.withLock { source in (0..<count).map { _ in UInt8(truncatingIfNeeded: source.next()) } }
     }

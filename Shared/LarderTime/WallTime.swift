@@ -43,7 +43,6 @@ public struct WallTime: Sendable, Hashable, Comparable {
 }
 
 extension Duration {
-    /// The duration in seconds.
     package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 
     /// The duration in nanoseconds, rounded towards zero; saturates at about 292 years.

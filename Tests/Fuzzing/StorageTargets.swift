@@ -32,6 +32,7 @@ func fuzzRows(_ bytes: [UInt8]) {
 /// A store with entities, a list, a token and an outbox, made once.
 private struct StoredFiles {
     static let count = 40
+    static let times = RowTimes(fetchedAt: WallTime(seconds: 1), expiresAt: WallTime(seconds: 60))
     let directory: String
     var files: [(name: String, bytes: [UInt8])] = []
 
@@ -50,10 +51,9 @@ private struct StoredFiles {
                 try transaction.put(
                     DiskQuery(
                         QueryKey("feed"),
-                        ids: (0..<Self.count).map { Self.key($0) },
+                        ListMembers((0..<Self.count).map { Self.key($0) }),
                         isComplete: true,
-                        fetchedAt: WallTime(seconds: 1),
-                        expiresAt: WallTime(seconds: 60)
+                        times: Self.times
                     )
                 )
                 try transaction.setToken("t", for: "changes")
@@ -82,13 +82,7 @@ private struct StoredFiles {
     static func payload(_ index: Int) -> [UInt8] { (0..<100).map { UInt8(truncatingIfNeeded: $0 &* index &+ index) } }
 
     static func entity(_ index: Int, version: Int64) -> DiskEntity {
-        DiskEntity(
-            key(index),
-            payload: payload(index),
-            version: version,
-            fetchedAt: WallTime(seconds: 1),
-            expiresAt: WallTime(seconds: 60)
-        )
+        DiskEntity(key(index), payload: payload(index), version: version, times)
     }
 }
 
@@ -151,14 +145,16 @@ private func use(_ store: DiskStore) throws {
     }
     // Damage that no read has met may still lose rows that are written beside it, until they are read and maintained.
     for version in [7, 8] as [Int64] {
-        for index in 0..<StoredFiles.count { try store.put(StoredFiles.entity(index, version: version)) }
+        for index in 0..<StoredFiles.count {
+            _ = try store.write { try $0.put(StoredFiles.entity(index, version: version)) }
+        }
         for index in 0..<StoredFiles.count {
             guard let entity = try store.entity(StoredFiles.key(index)) else { continue }
             requireEqual(entity.payload, StoredFiles.payload(index), "An entity was not written like this.")
         }
         while try !store.maintain() {}
     }
-    for index in 0..<StoredFiles.count { try store.put(StoredFiles.entity(index, version: 9)) }
+    for index in 0..<StoredFiles.count { _ = try store.write { try $0.put(StoredFiles.entity(index, version: 9)) } }
     for index in 0..<StoredFiles.count {
         requireEqual(try store.entity(StoredFiles.key(index))?.version, 9, "A written entity is not read back.")
     }

@@ -1,6 +1,7 @@
 import LarderCoding
 import LarderHTTP
 import LarderTime
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import LarderHTTP
 import LarderTime
+import SDKTestSupport
 import TestSupport
 import Testing
 

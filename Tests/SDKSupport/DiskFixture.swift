@@ -132,3 +132,47 @@ package struct DiskFixture {
 
     package func key(_ id: String) -> EntityKey { EntityKey(type: "post", id: id) }
 }
+
+extension DiskEntity {
+    package init(
+        _ key: EntityKey,
+        payload: [UInt8],
+        version: Int64? = nil,
+        entityTag: String? = nil,
+        fetchedAt: WallTime,
+        expiresAt: WallTime,
+        completeness: Completeness = .complete
+    ) {
+        let times = RowTimes(fetchedAt: fetchedAt, expiresAt: expiresAt)
+        self.init(key, payload: payload, version: version, entityTag: entityTag, times, completeness)
+    }
+}
+
+extension DiskQuery {
+    package init(
+        _ key: QueryKey,
+        ids: [EntityKey],
+        isComplete: Bool,
+        entityTag: String? = nil,
+        fetchedAt: WallTime,
+        expiresAt: WallTime,
+        details: [UInt8] = []
+    ) {
+        let times = RowTimes(fetchedAt: fetchedAt, expiresAt: expiresAt)
+        self.init(key, ListMembers(ids), isComplete: isComplete, entityTag: entityTag, times: times)
+        self.details = details
+    }
+}
+
+extension DiskStore {
+    /// Stores an entity, unless the stored one is newer, or of the same version and more complete.
+    @discardableResult
+    package func put(_ entity: DiskEntity) throws(DiskError) -> PutOutcome {
+        do { return try write { try $0.put(entity) } } catch { throw DiskError(error) }
+    }
+
+    /// Removes an entity. Lists still contain its key.
+    package func remove(_ key: EntityKey) throws(DiskError) {
+        do { try write { try $0.remove(.entity(key)) } } catch { throw DiskError(error) }
+    }
+}

@@ -78,9 +78,7 @@ private func measureStore(_ payloads: [[UInt8]], isCompressed: Bool) throws {
                             key,
                             payload: payload,
                             version: 1,
-                            entityTag: nil,
-                            fetchedAt: now,
-                            expiresAt: now + .seconds(3_600)
+                            RowTimes(fetchedAt: now, expiresAt: now + .seconds(3_600))
                         )
                     )
                 }

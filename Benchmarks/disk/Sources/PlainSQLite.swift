@@ -40,10 +40,8 @@ final class PlainSQLite {
                 version: sqlite3_column_type(self.statement, 1) == SQLITE_NULL
                     ? nil : sqlite3_column_int64(self.statement, 1),
                 entityTag: sqlite3_column_text(self.statement, 2).map { String(cString: $0) },
-                fetchedAt: self.time(3),
-                validatedAt: self.time(4),
-                expiresAt: self.time(5),
-                completeness: DiskEntity.Completeness(rawValue: Int(sqlite3_column_int64(self.statement, 7)))
+                RowTimes(fetchedAt: self.time(3), validatedAt: self.time(4), expiresAt: self.time(5)),
+                DiskEntity.Completeness(rawValue: Int(sqlite3_column_int64(self.statement, 7))) ?? .complete
             )
         }
     }

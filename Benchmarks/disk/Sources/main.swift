@@ -38,17 +38,14 @@ func entity(_ index: Int, version: Int64 = 1) -> DiskEntity {
         payload: (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* index) },
         version: version,
         entityTag: "\"0123456789abcdef\"",
-        fetchedAt: now,
-        expiresAt: now + .seconds(3_600)
+        RowTimes(fetchedAt: now, expiresAt: now + .seconds(3_600))
     )
 }
 
 let feed = DiskQuery(
     QueryKey("feed", ["limit": "50"]),
-    ids: (0..<50).map { EntityKey(type: "post", id: "post_\($0 * 1_999)") },
-    isComplete: false,
-    fetchedAt: now,
-    expiresAt: now
+    ListMembers((0..<50).map { EntityKey(type: "post", id: "post_\($0 * 1_999)") }),
+    times: RowTimes(fetchedAt: now, expiresAt: now)
 )
 
 do {
@@ -110,7 +107,7 @@ _ = try measure("a list of 50 entities", operations: 200) {
 var version: Int64 = 1
 _ = try measure("store an entity, a transaction each", operations: 200) {
     version += 1
-    for index in 0..<200 { try store.put(entity(index, version: version)) }
+    for index in 0..<200 { try store.write { _ = try $0.put(entity(index, version: version)) } }
 }
 _ = try measure("store an entity, 1,000 in a transaction", operations: 1_000) {
     version += 1

@@ -26,7 +26,6 @@ final class RecentRequests: Sendable {
         }
     }
 
-    /// A transport whose requests are logged.
     func logging(_ transport: any Transport) -> any Transport { LoggedTransport(log: self, base: transport) }
 
     fileprivate func begin(_ request: TransportRequest) -> UInt64 {

@@ -4,7 +4,6 @@ import LarderDemo
 
 /// Reports earlier runs and their measurements.
 extension DoctorCommand {
-    /// The maximum number of events that are shown of a run.
     private static let shownEventsMaximum = 8
 
     // MARK: Runs

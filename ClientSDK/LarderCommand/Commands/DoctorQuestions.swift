@@ -6,7 +6,6 @@ import LarderCoding
 struct DoctorQuestions {
     /// One question with its answer.
     struct Answer: Sendable, Hashable {
-        /// The name of the question.
         let name: String
         /// The answer in plain sentences, with figures.
         let text: String

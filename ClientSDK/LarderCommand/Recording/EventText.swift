@@ -78,13 +78,9 @@ extension TelemetryEvent.Kind {
         }
     }
 
-    private static func memory(_ text: String?) -> MemoryLevel? {
-        MemoryLevel.allCases.first { $0.description == text }
-    }
+    private static func memory(_ text: String?) -> MemoryLevel? { text.flatMap { MemoryLevel(rawValue: $0) } }
 
-    private static func network(_ text: String?) -> NetworkLevel? {
-        NetworkLevel.allCases.first { $0.description == text }
-    }
+    private static func network(_ text: String?) -> NetworkLevel? { text.flatMap { NetworkLevel(rawValue: $0) } }
 }
 
 /// Formats recorded events.

@@ -7,7 +7,6 @@ import Larder
 struct RunHistory {
     /// One run of the command.
     struct Run {
-        /// How a run has ended.
         enum End: Sendable, Hashable {
             /// It ended by itself, at that time; with an error message or an empty text.
             case finished(WallTime, String)
@@ -28,7 +27,6 @@ struct RunHistory {
 
     /// The recorded runs, oldest first.
     private(set) var runs: [Run] = []
-    /// The totals of all runs.
     private(set) var totals = TelemetryTotals()
     /// The errors of files that could not be read.
     private(set) var problems: [String] = []
@@ -85,7 +83,6 @@ struct RunHistory {
         }
     }
 
-    /// The runs that are not running.
     var ended: [Run] { runs.filter { $0.end != .running } }
 
     /// The runs without an end record.

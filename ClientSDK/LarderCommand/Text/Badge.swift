@@ -81,7 +81,6 @@ extension Badge {
         .members([("badge", json), ("item", try JSONValue(encoding: item))])
     }
 
-    /// The badge of a snapshot.
     init<Value>(_ snapshot: Snapshot<Value>) {
         freshness = snapshot.freshness
         source = snapshot.source?.rawValue

@@ -19,8 +19,6 @@ final class LinuxMemorySource: MemoryGuard.Source {
         var proc = "/proc"
         /// The path of the control groups.
         var cgroups = "/sys/fs/cgroup"
-        /// The figures from which memory counts as short.
-        var rules = MemoryPressureRules()
         /// The interval for reading figures that have no trigger.
         var interval: Duration = .seconds(2)
         /// Whether kernel triggers are used.
@@ -49,7 +47,6 @@ final class LinuxMemorySource: MemoryGuard.Source {
     private final class Watcher: Sendable {
         let observers = OrderedObservers<MemoryGuard.Signal>()
         private let plan: Plan
-        private let rules: MemoryPressureRules
         private let interval: Int32
         private struct State {
             var groups: [String: MemoryCgroup] = [:]
@@ -61,7 +58,6 @@ final class LinuxMemorySource: MemoryGuard.Source {
 
         init(_ plan: Plan, _ configuration: Configuration) {
             self.plan = plan
-            rules = configuration.rules
             interval = Int32(clamping: max(100, configuration.interval.nanosecondsSaturating / 1_000_000))
         }
 
@@ -101,7 +97,7 @@ final class LinuxMemorySource: MemoryGuard.Source {
             }
             if let stall = plan.stall.flatMap(readText).flatMap({ PressureStall($0) }) {
                 raise(
-                    rules.level(stall),
+                    MemoryPressureRules.level(stall),
                     "tasks waited for memory \(stall.some) % of ten seconds, all \(stall.full) %"
                 )
             }
@@ -109,7 +105,7 @@ final class LinuxMemorySource: MemoryGuard.Source {
                 guard let group = MemoryCgroup(directory: directory) else { continue }
                 let old = state.withLock { $0.groups.updateValue(group, forKey: directory) }
                 let share = group.share.map { "\(Int($0 * 100)) % of its limit" } ?? "no limit"
-                raise(rules.level(group, since: old), "the control group uses \(share)")
+                raise(MemoryPressureRules.level(group, since: old), "the control group uses \(share)")
             }
             return worst
         }

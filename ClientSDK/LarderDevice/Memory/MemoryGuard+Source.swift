@@ -20,7 +20,6 @@ extension MemoryGuard {
     package final class ManualSource: Source {
         private let observers = OrderedObservers<Signal>()
 
-        /// Creates a manual source.
         package init() {}
 
         /// A fixed description.

@@ -14,7 +14,6 @@ import Synchronization
 /// }
 /// ```
 public final class MemoryGuard: Sendable {
-    /// An event of the guard.
     package enum Event: Sendable, Hashable {
         /// The level has changed.
         case level(MemoryLevel, previous: MemoryLevel, cause: String)
@@ -38,9 +37,6 @@ public final class MemoryGuard: Sendable {
         var known = State.initial
         var reactions: [(id: UInt64, reaction: MemoryReaction)] = []
         var lastID: UInt64 = 0
-        /// The applications to carry out, in order, by one thread at a time.
-        var pending: [Application] = []
-        var isApplying = false
     }
 
     /// The description of the source. The first read may take a millisecond.
@@ -53,6 +49,9 @@ public final class MemoryGuard: Sendable {
     /// Events to be passed to `onEvent`: in order, while no lock is held.
     private let records = OrderedObservers<Event>()
     private let recording: EventRegistration
+    /// The applications to carry out: in order, by one thread at a time, while no lock is held.
+    private let applications = OrderedObservers<Application>()
+    private let applying = Mutex<EventRegistration?>(nil)
     private let changes = EventHub<State>()
     private let wakeUps = EventHub<Void>()
     /// Holds the source too: a system's source ends when it is released.
@@ -74,6 +73,7 @@ public final class MemoryGuard: Sendable {
         state = Mutex(Core(machine: MemoryMachine(policy)))
         self.clock = clock
         recording = records.add(onEvent)
+        applying.withLock { $0 = applications.add { [weak self] in self?.apply($0) } }
         let token = source.observe { [weak self] signal in self?.note(signal) }
         attachment.withLock { $0 = (source, token) }
     }
@@ -106,11 +106,11 @@ public final class MemoryGuard: Sendable {
             state.lastID += 1
             state.reactions.append((state.lastID, reaction))
             if state.known.limits != .normal {
-                state.pending.append(Application(limits: state.known.limits, only: state.lastID))
+                applications.enqueue(Application(limits: state.known.limits, only: state.lastID))
             }
             return state.lastID
         }
-        apply()
+        applications.drain()
         return EventRegistration { [weak self] in
             self?.state.withLock { $0.reactions.removeAll { $0.id == id } }
         }
@@ -176,7 +176,7 @@ public final class MemoryGuard: Sendable {
             let isNew = new.limits != old.limits
             if isNew || (lasts && state.isEnabled) {
                 let isRise = new.limits.level > old.limits.level
-                state.pending.append(Application(limits: new.limits, only: nil, isRise: isRise))
+                applications.enqueue(Application(limits: new.limits, only: nil, isRise: isRise))
             }
             if old.limits.level != new.limits.level {
                 records.enqueue(.level(new.limits.level, previous: old.limits.level, cause: new.cause))
@@ -185,46 +185,29 @@ public final class MemoryGuard: Sendable {
             if isStirring, next != state.machine.nextChange { wakeUps.post(()) }
         }
         records.drain()
-        apply()
+        applications.drain()
     }
 
-    /// Carries out pending applications. One thread at a time, so that an older state never follows a newer one; no lock is held
-    /// while reactions work.
-    private func apply() {
-        let isMine = state.withLock { state in
-            defer { state.isApplying = true }
-            return !state.isApplying
+    /// An older state never follows a newer one.
+    private func apply(_ application: Application) {
+        let limits = application.limits
+        let reactions = state.withLock { state in
+            state.reactions.filter { application.only == nil || application.only == $0.id }.map(\.reaction)
         }
-        guard isMine else { return }
-        while true {
-            let next = state.withLock { state -> (Application, [MemoryReaction])? in
-                guard !state.pending.isEmpty else {
-                    state.isApplying = false
-                    return nil
-                }
-                let application = state.pending.removeFirst()
-                let reactions = state.reactions.filter { application.only == nil || application.only == $0.id }
-                return (application, reactions.map(\.reaction))
+        if application.isRise {
+            let usage = reactions.reduce(into: MemoryReaction.Usage()) { sum, reaction in
+                let part = reaction.measure()
+                sum.cost &+= part.cost
+                sum.requests &+= part.requests
+                sum.loads &+= part.loads
             }
-            guard let (application, reactions) = next else { return }
-            let limits = application.limits
-            if application.isRise {
-                let usage = reactions.reduce(into: MemoryReaction.Usage()) { sum, reaction in
-                    let part = reaction.measure()
-                    sum.cost &+= part.cost
-                    sum.requests &+= part.requests
-                    sum.loads &+= part.loads
-                }
-                records.enqueue(.usage(limits.level, usage))
-                records.drain()
-            }
-            // All stop before any releases.
-            let loads = reactions.reduce(0) { $0 &+ $1.stop(limits) }
-            let bytes = reactions.reduce(0) { $0 &+ $1.release(limits) }
-            if loads != 0 || bytes != 0 {
-                records.enqueue(.reaction(limits.level, loadsCancelled: loads, bytesFreed: bytes))
-                records.drain()
-            }
+            records.tell(.usage(limits.level, usage))
+        }
+        // All stop before any releases.
+        let loads = reactions.reduce(0) { $0 &+ $1.stop(limits) }
+        let bytes = reactions.reduce(0) { $0 &+ $1.release(limits) }
+        if loads != 0 || bytes != 0 {
+            records.tell(.reaction(limits.level, loadsCancelled: loads, bytesFreed: bytes))
         }
     }
 }

@@ -8,7 +8,6 @@ public struct MemoryPolicy: Sendable, Hashable {
         /// The limits during the step.
         package var limits: MemoryLimits
 
-        /// Creates a recovery step.
         package init(_ duration: Duration, _ limits: MemoryLimits) {
             self.duration = duration
             self.limits = limits
@@ -27,7 +26,6 @@ public struct MemoryPolicy: Sendable, Hashable {
     /// as a whole recovery takes.
     public var doublingsMaximum: Int
 
-    /// Creates a memory policy.
     package init(
         warning: MemoryLimits,
         critical: MemoryLimits,

@@ -19,7 +19,6 @@ package struct MemoryReaction: Sendable {
         /// The number of its waiting or running loads of pictures.
         package var loads: Int
 
-        /// Creates a usage.
         package init(cost: Int = 0, requests: Int = 0, loads: Int = 0) {
             self.cost = cost
             self.requests = requests

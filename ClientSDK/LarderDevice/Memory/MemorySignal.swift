@@ -8,7 +8,6 @@ extension MemoryGuard {
         /// The cause, for display.
         package var cause: String
 
-        /// Creates a signal.
         package init(_ level: MemoryLevel, cause: String) {
             self.level = level
             self.cause = cause

@@ -70,7 +70,7 @@ package struct MonitoredTransport: Transport {
             let bytes = response.codedBytes ?? response.body.count
             // Head and content arrive together here: with a large content this is transfer time, with a small one latency.
             if let monitor {
-                let isLarge = bytes >= monitor.configuration.thresholds.transferMinimum
+                let isLarge = bytes >= NetworkMonitor.Thresholds.transferMinimum
                 let sample =
                     request.isLongPoll
                     ? NetworkSample(.reply, bytes: bytes)

@@ -20,7 +20,6 @@ extension NetworkMonitor {
             /// The bytes of content, as they were sent, without heads.
             package var bytes: Int
 
-            /// Creates a use.
             package init(month: String = "", bytes: Int = 0) {
                 self.month = month
                 self.bytes = bytes

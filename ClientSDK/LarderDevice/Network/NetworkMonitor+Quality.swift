@@ -1,36 +1,33 @@
 extension NetworkMonitor {
-    /// The thresholds between levels.
-    package struct Thresholds: Sendable, Hashable {
+    /// The thresholds between levels, for a phone.
+    enum Thresholds {
         /// The mean latency from which the network is constrained.
-        package var slowLatency: Duration = .milliseconds(1_500)
+        static let slowLatency: Duration = .milliseconds(1_500)
         /// The mean latency below which it may be good again.
-        package var goodLatency: Duration = .milliseconds(800)
+        static let goodLatency: Duration = .milliseconds(800)
         /// The throughput in bytes per second below which the network is constrained.
-        package var slowThroughput: Double = 40_000
+        static let slowThroughput: Double = 40_000
         /// The throughput above which it may be good again.
-        package var goodThroughput: Double = 100_000
+        static let goodThroughput: Double = 100_000
         /// The share of failed exchanges from which the network is constrained.
-        package var badFailureShare: Double = 0.3
+        static let badFailureShare: Double = 0.3
         /// The share below which it may be good again.
-        package var goodFailureShare: Double = 0.1
+        static let goodFailureShare: Double = 0.1
         /// The number of exchanges, weighted by age, that are needed for a decision.
-        package var samplesMinimum: Double = 2.5
+        static let samplesMinimum: Double = 2.5
         /// The number of consecutive unreachable results after which the network counts as offline.
-        package var unreachableInRow = 3
+        static let unreachableInRow = 3
         /// The time after which a measurement counts half.
-        package var halfLife: Duration = .seconds(20)
+        static let halfLife: Duration = .seconds(20)
         /// The time for which all measurements must be good before the level rises.
-        package var recoveryTime: Duration = .seconds(10)
+        static let recoveryTime: Duration = .seconds(10)
         /// Transfers of fewer bytes are not used to measure throughput.
-        package var transferMinimum = 16_384
+        static let transferMinimum = 16_384
         /// While offline because of measurements: the longest delay after the last failure until one request may try again; doubled
         /// each time. Up to a quarter of it is left out at random.
-        package var probeInterval: Duration = .seconds(2)
+        static let probeInterval: Duration = .seconds(2)
         /// The maximum of this delay.
-        package var probeIntervalMaximum: Duration = .seconds(60)
-
-        /// Thresholds for a phone.
-        package init() {}
+        static let probeIntervalMaximum: Duration = .seconds(60)
     }
 
     /// The current averages, for display.

@@ -17,14 +17,10 @@ import Synchronization
 public final class NetworkMonitor: Sendable {
     /// The settings of a monitor.
     package struct Configuration: Sendable {
-        /// The thresholds between levels.
-        package var thresholds = Thresholds()
         /// The behavior at each level.
         package var policy = DegradationPolicy.standard
         /// Whether the network is offline without a usable interface. False for servers on this machine.
         package var requiresInterface = true
-        /// Whether a metered network counts as constrained.
-        package var treatsMeteredAsConstrained = true
         /// The bytes that may be received in a month; when they are spent the network counts as metered. Nil: no limit.
         package var dataBudget: DataBudget?
         /// A random number: it decides the client's place among those that return.
@@ -79,7 +75,7 @@ public final class NetworkMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - source: reports the system's state.
-    ///   - configuration: thresholds and waiting times.
+    ///   - configuration: the policy, the data budget and whether an interface is required.
     ///   - clock: used for the age of samples.
     ///   - onEvent: called for each event.
     package init(
@@ -94,7 +90,7 @@ public final class NetworkMonitor: Sendable {
         state = Mutex(
             Core(
                 status: source.status,
-                estimator: NetworkQualityEstimator(configuration.thresholds, seed: configuration.seed),
+                estimator: NetworkQualityEstimator(seed: configuration.seed),
                 resume: ResumeSchedule(configuration.policy.resumeWindow, seed: configuration.seed),
                 policy: configuration.policy
             )
@@ -319,9 +315,7 @@ public final class NetworkMonitor: Sendable {
         if !isConnected(state.status) { return (.offline, .noInterface) }
         let level = state.estimator.level
         let isMetered = state.isMetered ?? state.status.isMetered || configuration.dataBudget?.isSpent ?? false
-        if level == .good, isMetered, configuration.treatsMeteredAsConstrained {
-            return (.constrained, .metered)
-        }
+        if level == .good, isMetered { return (.constrained, .metered) }
         return (level, level == .good ? .nothing : .experience)
     }
 

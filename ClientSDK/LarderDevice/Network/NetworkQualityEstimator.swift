@@ -27,8 +27,8 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         func value(minimumWeight: Double) -> Double? { weight >= minimumWeight ? sum / weight : nil }
     }
 
-    /// The thresholds between levels.
-    let thresholds: NetworkMonitor.Thresholds
+    private typealias Thresholds = NetworkMonitor.Thresholds
+
     private var latency = Mean()
     private var throughput = Mean()
     private var failures = Mean()
@@ -47,10 +47,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     /// Without samples the level is good.
     ///
     /// - Parameter seed: decides the jitter of probes.
-    init(_ thresholds: NetworkMonitor.Thresholds = NetworkMonitor.Thresholds(), seed: UInt64 = 0) {
-        self.thresholds = thresholds
-        self.seed = seed
-    }
+    init(seed: UInt64 = 0) { self.seed = seed }
 
     /// The level after the last sample or look.
     var level: NetworkLevel { decided }
@@ -67,7 +64,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
             nextProbe = nil
             isProbing = false
             if let time = sample.latency { latency.add(max(0, time.seconds)) }
-            if let time = sample.transfer, sample.bytes >= thresholds.transferMinimum, time > .zero {
+            if let time = sample.transfer, sample.bytes >= Thresholds.transferMinimum, time > .zero {
                 throughput.add(Double(sample.bytes) / time.seconds)
             }
             if decided == .offline {
@@ -78,7 +75,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
             }
         case .unreachable:
             unreachable += 1
-            if unreachable >= thresholds.unreachableInRow {
+            if unreachable >= Thresholds.unreachableInRow {
                 decided = .offline
                 goodSince = nil
                 noteFailedProbe(now)
@@ -102,7 +99,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
             if !isGood {
                 goodSince = nil
             } else if let since = goodSince {
-                if now - since >= thresholds.recoveryTime { decided = .good }
+                if now - since >= Thresholds.recoveryTime { decided = .good }
             } else {
                 goodSince = now
             }
@@ -113,7 +110,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     /// Forgets all samples, because the network has changed.
     mutating func reset() {
         let intervals = intervals
-        self = NetworkQualityEstimator(thresholds, seed: seed)
+        self = NetworkQualityEstimator(seed: seed)
         self.intervals = intervals
     }
 
@@ -132,9 +129,9 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     var nextChange: MonotonicTime? {
         switch decided {
         case .constrained:
-            if let goodSince { return goodSince + thresholds.recoveryTime }
+            if let goodSince { return goodSince + Thresholds.recoveryTime }
             // Averages must decay first, or improve with new samples.
-            return updated.map { $0 + thresholds.halfLife }
+            return updated.map { $0 + Thresholds.halfLife }
         case .good, .offline: return nil
         }
     }
@@ -149,25 +146,25 @@ struct NetworkQualityEstimator: Sendable, Hashable {
     }
 
     private var isBad: Bool {
-        let minimum = thresholds.samplesMinimum
-        if let share = failures.value(minimumWeight: minimum), share >= thresholds.badFailureShare { return true }
-        if let time = latency.value(minimumWeight: minimum), time >= thresholds.slowLatency.seconds { return true }
+        let minimum = Thresholds.samplesMinimum
+        if let share = failures.value(minimumWeight: minimum), share >= Thresholds.badFailureShare { return true }
+        if let time = latency.value(minimumWeight: minimum), time >= Thresholds.slowLatency.seconds { return true }
         // Large transfers are rare: fewer of them suffice.
-        if let rate = throughput.value(minimumWeight: min(minimum, 1.5)), rate < thresholds.slowThroughput {
+        if let rate = throughput.value(minimumWeight: min(minimum, 1.5)), rate < Thresholds.slowThroughput {
             return true
         }
         return false
     }
 
     private var isGood: Bool {
-        if let share = failures.value(minimumWeight: 0.5), share >= thresholds.goodFailureShare { return false }
-        if let time = latency.value(minimumWeight: 0.5), time >= thresholds.goodLatency.seconds { return false }
-        if let rate = throughput.value(minimumWeight: 0.5), rate < thresholds.goodThroughput { return false }
+        if let share = failures.value(minimumWeight: 0.5), share >= Thresholds.goodFailureShare { return false }
+        if let time = latency.value(minimumWeight: 0.5), time >= Thresholds.goodLatency.seconds { return false }
+        if let rate = throughput.value(minimumWeight: 0.5), rate < Thresholds.goodThroughput { return false }
         return true
     }
 
     private mutating func makeProbeInterval() -> Duration {
-        let longest = min(thresholds.probeInterval * (1 << min(probes, 20)), thresholds.probeIntervalMaximum)
+        let longest = min(Thresholds.probeInterval * (1 << min(probes, 20)), Thresholds.probeIntervalMaximum)
         intervals += 1
         var random = SeededGenerator(seed: seed &+ intervals)
         return longest - longest * (0.25 * random.unit())
@@ -188,7 +185,7 @@ struct NetworkQualityEstimator: Sendable, Hashable {
         }
         guard now > last else { return }
         updated = now
-        let factor = exp2(-(now - last).seconds / max(thresholds.halfLife.seconds, 1e-9))
+        let factor = exp2(-(now - last).seconds / max(Thresholds.halfLife.seconds, 1e-9))
         latency.forget(factor)
         throughput.forget(factor)
         failures.forget(factor)

@@ -1,11 +1,9 @@
 extension NetworkStatus {
-    /// A network interface.
     package struct Interface: Sendable, Hashable {
         /// The name: `eth0`, `wlan0`.
         package var name: String
         /// Whether it is enabled and has a link: a cable, an access point.
         package var isUp: Bool
-        /// Whether it is a loopback interface.
         package var isLoopback: Bool
         /// Its addresses: 4 bytes of IPv4 or 16 of IPv6, in network order.
         package var addresses: Set<[UInt8]>

@@ -7,7 +7,6 @@ package struct NetworkStatus: Sendable, Hashable {
     /// The interfaces; empty if the source does not know them.
     package var interfaces: [Interface]
 
-    /// Creates a network status.
     package init(isConnected: Bool, isMetered: Bool = false, interfaces: [Interface] = []) {
         self.isConnected = isConnected
         self.isMetered = isMetered

@@ -20,7 +20,6 @@ extension ImageTask {
 }
 
 extension ImageTask {
-    /// The sequence of `ImageTask.stages`.
     struct Stages: AsyncSequence, Sendable {
         struct Iterator: AsyncIteratorProtocol {
             let task: ImageTask

@@ -16,7 +16,6 @@ final class ForeignCommitMonitor: Sendable {
 
 /// Commits of other processes, which invalidate the memory tier.
 extension CacheCore {
-    /// The number of foreign commits that were seen.
     var seenCommits: UInt64 { disk?.context.others.count ?? 0 }
 
     /// How long a memory hit may be served before the store is checked for commits by other processes. A check costs some microseconds.

@@ -20,7 +20,6 @@ extension Commit {
         }
     }
 
-    /// The value of the row of an entity.
     private mutating func row(of draft: EntityDraft, _ merge: EntityDraft.Merge, _ rows: Rows) throws
         -> StoredEntity?
     {

@@ -43,10 +43,8 @@ final class InvalidationTable: Sendable {
         }
     }
 
-    /// Whether there are any invalidations.
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } }
 
-    /// The latest invalidation.
     var latest: Stamp { state.withLock { $0.marks.values.reduce($0.floor) { max($0, $1) } } }
 
     /// The latest invalidation of what has these tags or this type.

@@ -39,7 +39,6 @@ final class MemoryRows: Sendable {
     /// Removes the least recently read rows beyond a size, and gives their memory back.
     func trim(toCost cost: Int) throws(DiskError) { try used?.evict(toBytes: Int64(cost)) }
 
-    /// Removes all rows.
     func removeAll() throws(DiskError) { try used?.removeAllItems() }
 
     /// Ends the store.

@@ -351,7 +351,6 @@ extension Node.State {
     }
 }
 
-/// A request of a node.
 typealias Flight = SingleFlight<FlightInfo, Void, LarderError>
 
 /// What a node knows about its request.

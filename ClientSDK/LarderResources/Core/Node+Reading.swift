@@ -68,7 +68,6 @@ extension Node {
         }
     }
 
-    /// The key of the value in the store.
     var storedKey: StoredKey { entity.map { .entity($0) } ?? .query(key) }
 
     /// The content in memory, if it satisfies the policy without a request. Neither waits nor reads the disk.

@@ -19,9 +19,7 @@ protocol AnyNode: AnyObject, Sendable {
     func show()
     /// A scheduled time has come.
     func timeCame()
-    /// The network has returned.
     func networkReturned()
-    /// Closes the node.
     func close()
     /// The key of the row that holds its value.
     var storedKey: StoredKey { get }

@@ -1,7 +1,6 @@
 public import LarderStorage
 
 extension Resource {
-    /// The key of the value in the store.
     var storedKey: StoredKey { shape.entity.map { .entity($0) } ?? .query(key) }
 
     /// The steps that store a value.

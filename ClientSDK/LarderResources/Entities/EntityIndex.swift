@@ -80,6 +80,5 @@ public struct EntityIndex<Entity: CacheEntity>: Sendable {
 }
 
 extension CacheEntity {
-    /// The fields of the entity for its indices.
     var indexedFields: [DiskField] { Self.indices.map { DiskField($0.name, $0.value(self)) } }
 }

@@ -16,7 +16,6 @@ package struct Normalizer<Value: Sendable>: Sendable {
     /// The entity type of a list with a declared condition and order; nil for other values.
     var memberType: String?
 
-    /// Creates a normalizer.
     package init(
         split: @escaping @Sendable (Value, inout EntityCollector) throws -> [UInt8],
         join: @escaping @Sendable ([UInt8], inout EntityLookup) throws -> Value

@@ -78,7 +78,6 @@ extension Outbox {
             accepted.append(.invalidate(.query(list)))
         }
 
-        /// The keys of the changed entities.
         var entityKeys: [EntityKey] { overlays.compactMap(\.key.entity) }
 
         /// Invalidates the stored values that the changes apply to.

@@ -11,7 +11,6 @@ struct StoredItems: Sendable, Hashable {
     /// The values of complete items that are stored in a version or a newer one and are not invalidated, by identifier.
     let values: @Sendable (_ items: [Version], _ decode: @escaping Decoder) async -> [String: any Sendable]
     typealias Decoder = @Sendable ([UInt8]) throws -> any Sendable
-    /// The number of stored items.
     let count: Int
     /// How long ago they were confirmed; nil: unknown.
     let age: Duration?

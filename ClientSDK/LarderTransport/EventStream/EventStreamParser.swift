@@ -1,5 +1,4 @@
 extension EventStream {
-    /// One event of an event stream.
     package struct Event: Sendable, Hashable {
         /// The event type; `message` if the stream has none.
         package var type: String
@@ -8,7 +7,6 @@ extension EventStream {
         /// The last ID in the stream up to this event, for `Last-Event-ID`; empty for none.
         package var id: String
 
-        /// Creates an event.
         package init(type: String = "message", data: String, id: String = "") {
             self.type = type
             self.data = data

@@ -44,7 +44,6 @@ final class ReplyInbox: Sendable {
         state = Mutex(State(bytesLeft: max(0, bodyLimit)))
     }
 
-    /// Whether it has ended.
     var isOver: Bool { state.withLock { $0.end != nil } }
 
     // MARK: The reader

@@ -289,7 +289,6 @@ final class SocketConnection: SocketHandler {
         )
     }
 
-    /// Closes an idle connection.
     func closeIdle() {
         perform(
             state.withLock { state in

@@ -57,7 +57,6 @@ public struct TransportRequest: Sendable, Hashable {
         isLongPoll = RequestReason.current?.isLongPoll ?? false
     }
 
-    /// Whether there is content.
     package var hasContent: Bool { !body.isEmpty || upload != nil }
 
     /// The fields, with the content type of `upload` if they state none.

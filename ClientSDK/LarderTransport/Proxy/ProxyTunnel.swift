@@ -14,7 +14,6 @@ struct ProxyTunnel: Sendable {
             endpoint.host.contains(":") ? "[\(endpoint.host)]:\(endpoint.port)" : "\(endpoint.host):\(endpoint.port)"
     }
 
-    /// The request to the proxy.
     var request: [UInt8] {
         Array("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\(proxy.authorizationLine)\r\n".utf8)
     }

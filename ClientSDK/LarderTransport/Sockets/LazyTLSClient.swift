@@ -18,7 +18,6 @@ final class LazyTLSClient: Sendable {
 
     init(_ settings: TLSSettings) { self.settings = settings }
 
-    /// The client, if it was made.
     var made: TLSClient? { state.withLock { $0.client } }
 
     /// The client. It is made once, on a thread of its own if files are read.

@@ -35,7 +35,6 @@ extension WebSocketClient {
 }
 
 extension WebSocketClient {
-    /// The request for a WebSocket.
     package struct Request: Sendable, Hashable {
         /// An absolute `ws` or `wss` URL.
         package var url: String
@@ -44,7 +43,6 @@ extension WebSocketClient {
         /// The offered subprotocols, in order of preference.
         package var subprotocols: [String]
 
-        /// A request.
         package init(url: String, fields: Fields = Fields(), subprotocols: [String] = []) {
             self.url = url
             self.fields = fields

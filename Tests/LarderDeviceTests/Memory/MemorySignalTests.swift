@@ -48,7 +48,7 @@ struct MemorySignalTests {
     }
 
     @Test func `levels follow from figures and from events since the last look`() {
-        let rules = MemoryPressureRules()
+        let rules = MemoryPressureRules.self
         func group(_ used: Int, max: Int = 0, oom: Int = 0) -> MemoryCgroup? {
             MemoryCgroup(
                 current: "\(used)",

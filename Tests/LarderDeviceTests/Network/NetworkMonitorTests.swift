@@ -61,7 +61,6 @@ struct NetworkMonitorTests {
     @Test func `a metered network is constrained`() {
         source.set(NetworkStatus(isConnected: true, isMetered: true))
         #expect(monitor().current.cause == .metered && monitor().level == .constrained)
-        #expect(monitor { $0.treatsMeteredAsConstrained = false }.level == .good)
     }
 
     @Test func `measurements of one network do not count in the next`() {
