@@ -1,4 +1,3 @@
-public import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP

@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderBackend
 import LarderEngine
 import LarderHTTP
 import LarderSQLite

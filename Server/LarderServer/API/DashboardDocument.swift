@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 
 /// The dashboard as one self-contained document: the files in `Dashboard`, combined on first use.
