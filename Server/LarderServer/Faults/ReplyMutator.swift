@@ -65,14 +65,6 @@ struct ReplyMutator {
         return second
     }
 
-    /// Turns the reply into a 304, as for a client that has the constant tag.
-    mutating func makeNotModified() {
-        head.remove("content-length")
-        head.remove("content-type")
-        head.setStatus(.notModified)
-        body = []
-    }
-
     /// Replaces the body and its length.
     mutating func replaceBody(_ body: [UInt8]) {
         self.body = body
