@@ -137,25 +137,13 @@ package struct Backend: Sendable {
     // MARK: Rejections and records
 
     package func rejected(_ rejection: Rejection) -> Reply {
-        let type: ProblemType
+        let type = ProblemType.first(rejection.status) ?? .malformedRequest
         var fields: Fields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
-        switch rejection.status {
-        case .requestHeaderFieldsTooLarge: type = .fieldsTooLarge
-        case .uriTooLong: type = .uriTooLong
-        case .contentTooLarge: type = .contentTooLarge
-        case .requestTimeout: type = .requestTimeout
-        case .expectationFailed: type = .expectationFailed
-        case .notImplemented: type = .notImplemented
-        case .httpVersionNotSupported: type = .versionNotSupported
-        case .serviceUnavailable:
-            type = .unavailable
-            fields.add(.retryAfter, "1")
-        case .upgradeRequired:
-            type = .upgradeRequired
+        if type == .unavailable { fields.add(.retryAfter, "1") }
+        if type == .upgradeRequired {
             // A 426 must list the supported protocols, and `Upgrade` must be listed in `Connection` (RFC 9110 §15.5.22, §7.8).
             fields.add(.upgrade, "websocket")
             fields.add(.connection, "upgrade")
-        default: type = .malformedRequest
         }
         return Reply(status: type.status, fields: fields, body: .bytes(type(rejection.detail).encoded()))
     }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderEngine
 
 extension MockBackend {

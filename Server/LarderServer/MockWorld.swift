@@ -1,4 +1,3 @@
-public import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -78,7 +77,7 @@ public struct MockWorld: Sendable {
     @discardableResult public func run(_ script: FaultScript) throws -> [String] { try plane.run(script, in: world) }
 
     /// The current faults, each with the number of exchanges that it was applied to.
-    public var faults: [(fault: Fault, applications: Int)] { world.control.faults.all }
+    public var faults: [(fault: Fault, applications: Int)] { world.control.faults.applied }
 
     /// Removes a fault; false if there is none with that name.
     @discardableResult public func removeFault(_ id: String) -> Bool { world.control.faults.remove(id) }
@@ -165,18 +164,17 @@ public struct MockWorld: Sendable {
 
     /// The matching entries, oldest first.
     public func journal(_ filter: JournalFilter = JournalFilter()) async -> [JournalRecord] {
-        await plane.barrier()
-        let matcher = JournalMatcher(filter) { [world] in Authenticator.handle(of: $0, in: world) }
-        return world.control.journal.entries.filter { matcher.matches($0) }.map {
+        let matcher = JournalMatcher(filter, in: world)
+        return await entries.filter { matcher.matches($0) }.map {
             JournalRecord($0, handle: Authenticator.handle(of: $0.user, in: world))
         }
     }
 
-    /// All entries with a lookup of people's handles.
-    var allEntries: ([JournalEntry], @Sendable (Int64) -> String?) {
+    /// All entries.
+    var entries: [JournalEntry] {
         get async {
             await plane.barrier()
-            return (world.control.journal.entries, { [world] in Authenticator.handle(of: $0, in: world) })
+            return world.control.journal.entries
         }
     }
 
@@ -189,8 +187,7 @@ public struct MockWorld: Sendable {
         inOrder: Bool = false,
         noneOther: Bool = false
     ) async -> VerificationReport {
-        await plane.barrier()
-        return plane.verifier(world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+        await Verifier(entries: entries, world: world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
     }
 
     /// Waits for a condition; false if the limit ended first.
@@ -215,18 +212,12 @@ public struct MockWorld: Sendable {
 
     /// The report of client behaviour.
     public var conduct: ConductReport {
-        get async {
-            await plane.barrier()
-            return ConductReport(world.control.journal.entries)
-        }
+        get async { ConductReport(await entries) }
     }
 
     /// The journal as an HTTP archive (HAR 1.2), as JSON.
     public var har: [UInt8] {
-        get async {
-            await plane.barrier()
-            return HAR.document(world.control.journal.entries, base: String(url.dropFirst("http://".count)))
-        }
+        get async { HAR.document(await entries, base: String(url.dropFirst("http://".count))) }
     }
 
     // MARK: Oracles

@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderBackend
 import LarderEngine
 import LarderHTTP
 import LarderSQLite
@@ -88,16 +87,13 @@ extension Arguments {
                 generated data instead of fixtures, of the sizes --people N, --posts N,
                 --conversations N, --messages N, --tasks N and --transfers N
                 """
-            ) { (arguments, text) throws(UsageError) in
-                let seed = try integer("--seed", text)
-                arguments.change { $0.seed = seed }
-            },
-            .init("--people", "N", 1...1_000_000, "") { $0.change(\.people, $1) },
-            .init("--posts", "N", 0...10_000_000, "") { $0.change(\.posts, $1) },
-            .init("--conversations", "N", 0...1_000_000, "") { $0.change(\.conversations, $1) },
-            .init("--messages", "N", 0...10_000_000, "") { $0.change(\.messages, $1) },
-            .init("--tasks", "N", 0...10_000_000, "") { $0.change(\.tasks, $1) },
-            .init("--transfers", "N", 0...10_000_000, "") { $0.change(\.transfers, $1) },
+            ) { (arguments, text) throws(UsageError) in arguments.size.seed = try integer("--seed", text) },
+            .init("--people", "N", 1...1_000_000, "") { $0.size.people = $1 },
+            .init("--posts", "N", 0...10_000_000, "") { $0.size.posts = $1 },
+            .init("--conversations", "N", 0...1_000_000, "") { $0.size.conversations = $1 },
+            .init("--messages", "N", 0...10_000_000, "") { $0.size.messages = $1 },
+            .init("--tasks", "N", 0...10_000_000, "") { $0.size.tasks = $1 },
+            .init("--transfers", "N", 0...10_000_000, "") { $0.size.transfers = $1 },
             .init(
                 "--database",
                 "PATH",

@@ -37,6 +37,7 @@ struct Arguments {
     var isQuiet = false
     var journey: Journey?
     var script: String?
+    /// The initial mode and time of the clock of `main`.
     var clock: ClockSetting?
     /// `larder-server proxy`: the URL of the server behind it.
     var upstream: HTTPURL?
@@ -45,12 +46,7 @@ struct Arguments {
     /// `larder-server proxy`: a file with the authorities of the server behind it, instead of the system's.
     var authorities: String?
 
-    /// The initial mode of the clock of `main`.
-    enum ClockSetting {
-        case real
-        case frozen(WallTime?)
-        case running(factor: Double, from: WallTime?)
-    }
+    typealias ClockSetting = (mode: WorldClock.Mode, time: WallTime?)
 
     /// The names of the options that were given.
     private(set) var given: Set<String> = []
@@ -152,14 +148,10 @@ struct Arguments {
         }
     }
 
-    mutating func change(_ body: (inout WorldSize) -> Void) {
-        var changed = worldSize ?? WorldSize()
-        body(&changed)
-        worldSize = changed
-    }
-
-    mutating func change(_ place: WritableKeyPath<WorldSize, Int>, _ count: Int) {
-        change { $0[keyPath: place] = count }
+    /// `worldSize`, which the options change.
+    var size: WorldSize {
+        get { worldSize ?? WorldSize() }
+        set { worldSize = newValue }
     }
 
     static func isLoopback(_ host: String) -> Bool {
@@ -173,12 +165,12 @@ struct Arguments {
         if parts.count > 1, time == nil {
             throw UsageError(message: "--clock requires a time such as 2026-01-01T00:00:00Z, not '\(parts[1])'")
         }
-        if text == "real" { return .real }
-        if parts.first == "frozen" { return .frozen(time) }
+        if text == "real" { return (.real, nil) }
+        if parts.first == "frozen" { return (.frozen, time) }
         if let first = parts.first, first.hasPrefix("x"), let factor = Double(first.dropFirst()), factor > 0,
             factor <= 1_000_000
         {
-            return .running(factor: factor, from: time)
+            return (.running(factor: factor), time)
         }
         throw UsageError(message: "--clock requires real, frozen, frozen@2026-01-01T00:00:00Z or x60, not '\(text)'")
     }

@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderBackend
 import LarderServer
 import LarderTLS
 import LarderTime

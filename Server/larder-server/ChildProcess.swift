@@ -1,4 +1,5 @@
 import Glibc
+import LarderTime
 import Synchronization
 
 /// A command that is run to its end, with the end of its output.
@@ -130,7 +131,7 @@ enum ChildProcess {
             guard left > 0 else { return false }
             var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&poller, 1, Int32(left)) > 0 else { continue }
-            let count = unsafe systemRead(descriptor, &buffer, buffer.count)
+            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return true }
             output += buffer[..<count]
@@ -138,16 +139,7 @@ enum ChildProcess {
         }
     }
 
-    private static func now() -> Int {
-        var time = timespec()
-        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int(time.tv_sec) * 1_000 + Int(time.tv_nsec) / 1_000_000
-    }
+    private static func now() -> Int { Int(SystemMonotonicClock().uptime.nanoseconds / 1_000_000) }
 
     private static func message(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
-}
-
-/// read(2), which `ChildProcess` shadows.
-private func systemRead(_ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int) -> Int {
-    unsafe read(descriptor, start, count)
 }

@@ -83,7 +83,7 @@ struct ControlClient {
         var sent = 0
         while sent < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { raw in
-                unsafe systemSend(descriptor, raw.baseAddress.map { unsafe $0 + sent }, bytes.count - sent, flags)
+                unsafe Glibc.send(descriptor, raw.baseAddress.map { unsafe $0 + sent }, bytes.count - sent, flags)
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
@@ -133,9 +133,4 @@ struct ControlClient {
             Failure(description: "\(authority) does not answer like larder-server: \(detail)")
         }
     }
-}
-
-/// send(2), which `ControlClient` shadows.
-private func systemSend(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
-    unsafe send(descriptor, start, count, flags)
 }

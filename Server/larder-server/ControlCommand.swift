@@ -1,6 +1,5 @@
 import Glibc
 import LarderArguments
-import LarderBackend
 import LarderCoding
 import LarderServer
 
@@ -85,9 +84,9 @@ struct ControlCommand {
             Terminal.fail(isJSON ? text : ControlText.problem(reply.body), code: 1)
         }
         if text.isEmpty { return Terminal.print("done") }
-        Terminal.print(
-            isJSON || request.accept != "application/json" ? text.trimmedEnd : ControlText.readable(reply.body)
-        )
+        let isPlain = isJSON || request.accept != "application/json"
+        let trimmed = String(text.reversed().drop { $0.isNewline }.reversed())
+        Terminal.print(isPlain ? trimmed : ControlText.readable(reply.body))
         if let failOn { try judge(failOn, request, fields) }
         if words[0] == "act" { try judgeActions(reply.body) }
     }
@@ -124,13 +123,5 @@ struct ControlCommand {
             )
         }
         return Set(names)
-    }
-}
-
-extension String {
-    fileprivate var trimmedEnd: String {
-        var text = self
-        while text.last?.isNewline ?? false { text.removeLast() }
-        return text
     }
 }

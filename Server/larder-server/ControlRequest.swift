@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 import LarderServer

@@ -84,10 +84,7 @@ enum ControlText {
         return text
     }
 
-    private static func plain(_ value: JSONValue?) -> String {
-        guard let value else { return "" }
-        return value.string ?? String(decoding: value.encoded, as: UTF8.self)
-    }
+    private static func plain(_ value: JSONValue?) -> String { value?.text ?? "" }
 
     private static func indented(_ value: JSONValue, _ depth: Int = 0) -> String {
         let pad = String(repeating: "  ", count: depth)

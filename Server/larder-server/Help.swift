@@ -1,5 +1,4 @@
 import LarderArguments
-import LarderBackend
 import LarderServer
 
 /// The text of `--help` and `help`.

@@ -1,6 +1,5 @@
 import Glibc
 import LarderArguments
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -89,15 +88,7 @@ enum Main {
     /// Sets the clock and the faults from the command line.
     private static func prepare(_ backend: MockBackend, _ arguments: Arguments) throws {
         let world = backend.main
-        switch arguments.clock {
-        case .frozen(let time)?:
-            world.clock.freeze()
-            if let time { world.clock.set(to: time) }
-        case .running(let factor, let time)?:
-            world.clock.run(factor: factor)
-            if let time { world.clock.set(to: time) }
-        case .real?, nil: break
-        }
+        if let (mode, time) = arguments.clock { world.clock.set(mode, at: time) }
         if let journey = arguments.journey { try world.set(journey) }
         if let path = arguments.script {
             for warning in try backend.run(scriptAt: path, reading: { try SourceFile.bytes(path) }) {

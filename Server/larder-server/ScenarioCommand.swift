@@ -1,6 +1,5 @@
 import Glibc
 import LarderArguments
-import LarderBackend
 import LarderServer
 import LarderTime
 

@@ -98,18 +98,10 @@ struct ScenarioReport {
 
     /// Text in XML 1.0, without the control characters that it does not allow.
     private static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "\n": result += "&#10;"
-            case _ where scalar.value < 0x20 || (0xFFFE...0xFFFF).contains(scalar.value): result += "?"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        let escapes: [Unicode.Scalar: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "\n": "&#10;"]
+        return text.unicodeScalars.map { scalar in
+            let isForbidden = scalar.value < 0x20 || (0xFFFE...0xFFFF).contains(scalar.value)
+            return escapes[scalar] ?? (isForbidden ? "?" : String(scalar))
+        }.joined()
     }
 }

@@ -9,7 +9,7 @@ struct StopSignals {
 
     private static let pipe: Pipe = {
         var ends: [Int32] = [-1, -1]
-        let result = systemPipe(&ends)
+        let result = unsafe Glibc.pipe(&ends)
         precondition(result == 0, "Creating the signal pipe failed.")
         return Pipe(reader: ends[0], writer: ends[1])
     }()
@@ -33,6 +33,3 @@ struct StopSignals {
         while unsafe read(Self.pipe.reader, &byte, 1) != 1 {}
     }
 }
-
-/// pipe(2), which `StopSignals` shadows.
-private func systemPipe(_ ends: inout [Int32]) -> Int32 { unsafe pipe(&ends) }

@@ -16,8 +16,7 @@ enum Terminal {
 
     /// Prints an error of one line and exits.
     static func fail(_ message: String, code: Int32) -> Never {
-        var line = Array("larder-server: \(message)\n".utf8)
-        _ = unsafe write(STDERR_FILENO, &line, line.count)
+        warn(message)
         exit(code)
     }
 }

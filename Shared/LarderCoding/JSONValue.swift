@@ -33,6 +33,9 @@ package enum JSONValue: Sendable, Hashable {
         )
     }
 
+    /// A string itself, and other values as compact JSON.
+    package var text: String { string ?? String(decoding: encoded, as: UTF8.self) }
+
     /// Compact JSON.
     package var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 512)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("OpenAPI", .oneMinute)
 struct OpenAPITests {
-    private func document() throws -> JSONValue { try JSONParser.parse(OpenAPI.document) }
+    private func document() throws -> JSONValue { try JSONParser.parse(EmbeddedDocument.openapi.bytes) }
 
     @Test func `the description and the router have the same operations`() throws {
         let paths = try #require(try document()["paths"]?.object)
@@ -35,7 +35,7 @@ struct OpenAPITests {
         for type in ProblemType.allCases {
             #expect(!type.title.isEmpty && !type.explanation.isEmpty && type.status.code >= 400, "\(type)")
         }
-        let text = String(decoding: OpenAPI.document, as: UTF8.self)
+        let text = String(decoding: EmbeddedDocument.openapi.bytes, as: UTF8.self)
         for type in ProblemType.allCases.prefix(while: { $0 != .limitReached }) {
             #expect(text.contains("\"/problems/\(type.name)\""), "\(type.name)")
         }

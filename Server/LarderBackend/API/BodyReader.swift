@@ -218,6 +218,11 @@ package final class BodyReader {
         }
     }
 
+    /// The object itself, or the elements of its member `name` if that is given, as `read` reads them.
+    package func one<Value>(or name: String, _ read: (BodyReader) -> Value?) -> [Value] {
+        (object[name] == nil ? [self] : objects(name) ?? []).compactMap(read)
+    }
+
     /// A map from names to strings.
     package func texts(_ name: String) -> [String: String] {
         guard let child = child(name) else { return [:] }
@@ -225,6 +230,20 @@ package final class BodyReader {
             texts[member.name] = member.value.string
             if member.value.string == nil { child.fail(member.name, "must be a string") }
         }
+    }
+}
+
+extension JSONObject {
+    /// The object in a body.
+    ///
+    /// - Throws: `malformed-json`, or `validation-failed` for another value.
+    package init(body: [UInt8]) throws(Problem) {
+        let value: JSONValue
+        do { value = try JSONParser.parse(body) } catch { throw ProblemType.malformedJSON("\(error)") }
+        guard case .object(let object) = value else {
+            throw ProblemType.validationFailed("The body must be an object.", at: "", "must be an object")
+        }
+        self = object
     }
 }
 

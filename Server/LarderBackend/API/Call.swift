@@ -168,16 +168,7 @@ struct Call {
                 fields: [.acceptEncoding: "identity"]
             )
         }
-        let value: JSONValue
-        do {
-            value = try JSONParser.parse(request.body)
-        } catch {
-            throw ProblemType.malformedJSON("\(error)")
-        }
-        guard case .object(let object) = value else {
-            throw ProblemType.validationFailed("The body must be a JSON object.", at: "", "must be an object")
-        }
-        return object
+        return try JSONObject(body: request.body)
     }
 
     /// A 415 that names the accepted media types (RFC 9110 §15.5.16, RFC 5789 §3.1).

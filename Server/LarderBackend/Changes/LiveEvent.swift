@@ -1,5 +1,4 @@
 import LarderEngine
-import LarderHTTPWire
 
 /// One change for all readers with the same view, encoded once for each kind of channel.
 package struct LiveEvent: Sendable {

@@ -54,7 +54,7 @@ indirect enum CollectionCondition: Sendable {
 
     private init?(_ test: Filter.Test, _ values: [JSONValue], at path: [String]) {
         guard let path = JSONPath(path.joined(separator: ".")) else { return nil }
-        let texts = values.map { RouteTemplate.text($0) }
+        let texts = values.map(\.text)
         self = .test(Filter(parameter: "_where", path: path, test: test, texts: texts))
     }
 

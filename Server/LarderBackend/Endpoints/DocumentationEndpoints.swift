@@ -32,7 +32,9 @@ enum DocumentationEndpoints {
         switch path {
         case "/healthz": return .json(.ok, Array("{\"status\":\"ok\"}".utf8), fields: [.vary: "Origin"])
         case "/openapi.json": representation = description
-        case "/problems": representation = document(problemList())
+        case "/problems":
+            let items = JSONValue.array(ProblemType.allCases.map { json($0) })
+            representation = document(JSONValue.members(["items": items]).encoded)
         case "/": representation = document(frontPage(), html)
         default:
             guard path.hasPrefix("/problems/"),
@@ -44,7 +46,7 @@ enum DocumentationEndpoints {
     }
 
     private static let html = "text/html; charset=utf-8"
-    private static let description = document(OpenAPI.document)
+    private static let description = document(EmbeddedDocument.openapi.bytes)
 
     private static func document(_ body: [UInt8], _ mediaType: String = "application/json") -> Representation {
         Representation(
@@ -66,10 +68,6 @@ enum DocumentationEndpoints {
             "type": .string("/problems/\(type.name)"), "title": .string(type.title),
             "status": .integer(Int64(type.status.code)), "explanation": .string(type.explanation),
         ])
-    }
-
-    private static func problemList() -> [UInt8] {
-        JSONValue.members(["items": .array(ProblemType.allCases.map { json($0) })]).encoded
     }
 
     private static let style = """
@@ -106,12 +104,6 @@ enum DocumentationEndpoints {
     }
 
     private static func escape(_ text: String) -> String {
-        text.reduce(into: "") { result, character in
-            switch character {
-            case "<": result += "&lt;"
-            case "&": result += "&amp;"
-            default: result.append(character)
-            }
-        }
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
     }
 }

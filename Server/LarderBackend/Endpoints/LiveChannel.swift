@@ -1,7 +1,6 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
-import LarderHTTPWire
 import LarderTime
 import Synchronization
 

@@ -1,7 +1,6 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
-import LarderHTTPWire
 
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
 package struct RouteReader {

@@ -74,6 +74,9 @@ package enum ProblemType: String, Sendable, CaseIterable {
     /// The meaning and the remedy, for the page at the type's URI.
     package var explanation: String { definition.explanation }
 
+    /// The first type with a status; nil for none.
+    package static func first(_ status: Status) -> ProblemType? { allCases.first { $0.status == status } }
+
     private struct Definition: Sendable {
         let title: String
         let status: Status
@@ -87,11 +90,7 @@ package enum ProblemType: String, Sendable, CaseIterable {
     }
 
     private static let definitions: [ProblemType: Definition] = {
-        let parts: [JSONObject.Member]
-        do { parts = try JSONParser.parse(EmbeddedDocument.problems.bytes).object?.members ?? [] } catch {
-            // It cannot happen, for the same reason.
-            preconditionFailure("problems.json is no JSON: \(error)")
-        }
+        let parts = EmbeddedDocument.problems.json.object?.members ?? []
         return parts.flatMap { $0.value.array ?? [] }.reduce(into: [:]) { definitions, json in
             guard let type = json["name"]?.string.flatMap({ ProblemType(rawValue: $0) }),
                 let title = json["title"]?.string, let code = json["status"]?.integer,
@@ -125,7 +124,7 @@ package enum ProblemType: String, Sendable, CaseIterable {
     }
 
     /// Makes a problem with one invalid member or parameter.
-    func callAsFunction(_ detail: String, at pointer: String, _ error: String) -> Problem {
+    package func callAsFunction(_ detail: String, at pointer: String, _ error: String) -> Problem {
         self(detail, errors: [Problem.FieldError(pointer: pointer, detail: error)])
     }
 

@@ -61,7 +61,7 @@ struct RouteCondition: Sendable {
         let values = try subject.values(call)
         return switch test {
         case .exists(let expected): values.isEmpty != expected
-        case .matches(let pattern): values.contains { pattern.matches(RouteTemplate.text($0)) }
+        case .matches(let pattern): values.contains { pattern.matches($0.text) }
         case .equals(let expected):
             values.contains { value in
                 value == expected || value.string.map { DocumentJSON.isEqual(expected, to: $0) } ?? false

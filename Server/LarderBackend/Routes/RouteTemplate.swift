@@ -131,7 +131,7 @@ struct RouteTemplate: Sendable {
         try parts.reduce(into: "") { text, part in
             switch part {
             case .text(let literal): text += literal
-            case .expression(let value): text += try Self.text(value(call))
+            case .expression(let value): text += try value(call).text
             }
         }
     }
@@ -140,10 +140,6 @@ struct RouteTemplate: Sendable {
     func value(_ call: RouteCall) throws -> JSONValue {
         if parts.count == 1, case .expression(let value) = parts[0] { return try value(call) }
         return .string(try text(call))
-    }
-
-    static func text(_ value: JSONValue) -> String {
-        value.string ?? String(decoding: value.encoded, as: UTF8.self)
     }
 }
 
@@ -190,9 +186,7 @@ indirect enum JSONTemplate: Sendable {
         case .text(let template): return try template.value(call)
         case .array(let elements): return .array(try elements.map { try $0.value(call) })
         case .object(let members):
-            return .object(
-                JSONObject(try members.map { JSONObject.Member(name: $0.name, value: try $0.value.value(call)) })
-            )
+            return .members(try members.map { ($0.name, try $0.value.value(call)) })
         case .repeat(let count, let element):
             let (index, numbers) = (call.index, call.numbers)
             defer { (call.index, call.numbers) = (index, numbers) }

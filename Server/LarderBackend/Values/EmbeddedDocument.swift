@@ -1,11 +1,12 @@
 import CDocuments
+package import LarderCoding
 
 /// A document that the binary carries. `documents.c` has the paths of the files.
 package enum EmbeddedDocument {
     /// The descriptions of the demo API and of the control plane, OpenAPI 3.1.
     case openapi, controlOpenAPI
     case problems, journeys, scenarios
-    /// The content of the dashboard's `body`, its style, and its scripts as one module.
+    /// The dashboard's page with marks for the other two: its style, and its scripts as one module.
     case dashboardPage, dashboardStyle, dashboardScript
 
     /// A copy of the file.
@@ -23,5 +24,11 @@ package enum EmbeddedDocument {
             }
         // SAFETY: the bytes are a constant of the binary, and the count is that of its array.
         return unsafe [UInt8](UnsafeBufferPointer(start: document.bytes, count: document.count))
+    }
+
+    /// The file as JSON.
+    package var json: JSONValue {
+        // It cannot fail: the documents are a part of the binary, and tests read each.
+        do { return try JSONParser.parse(bytes) } catch { preconditionFailure("The document \(self): \(error)") }
     }
 }

@@ -31,7 +31,11 @@ final class RateLimiter: Sendable {
 
     func take(_ caller: String, now: WallTime) -> Verdict {
         windows.withLock { windows in
-            if windows.count >= Self.callersMaximum, windows[caller] == nil { forgetSome(&windows, now) }
+            // A flood of new addresses takes bounded memory.
+            if windows.count >= Self.callersMaximum, windows[caller] == nil {
+                windows = windows.filter { now - $0.value.began < window }
+                if windows.count > Self.callersMaximum / 2 { windows = [:] }
+            }
             var current = windows[caller] ?? Window(began: now, used: 0)
             let elapsed = now - current.began
             if elapsed >= window || elapsed < .zero { current = Window(began: now, used: 0) }
@@ -45,12 +49,6 @@ final class RateLimiter: Sendable {
                 secondsToReset: Int((left + .nanoseconds(999_999_999)).components.seconds)
             )
         }
-    }
-
-    /// Removes callers whose window is over, or all if too many are left: a flood of new addresses takes bounded memory.
-    private func forgetSome(_ windows: inout [String: Window], _ now: WallTime) {
-        windows = windows.filter { now - $0.value.began < window }
-        if windows.count > Self.callersMaximum / 2 { windows = [:] }
     }
 
     var callerCount: Int { windows.withLock { $0.count } }

@@ -125,6 +125,16 @@ public final class WorldClock: WallClock, JumpingClock {
         }
     }
 
+    /// Changes the mode, and sets the time if one is given.
+    package func set(_ mode: Mode, at time: WallTime? = nil) {
+        switch mode {
+        case .real: followSystem()
+        case .frozen: freeze()
+        case .running(let factor): run(factor: factor)
+        }
+        if let time { set(to: time) }
+    }
+
     /// Sets the time. Forward, all timers until then run on the way; backward, only the date changes.
     public func set(to time: WallTime) {
         let distance = time - now

@@ -21,18 +21,12 @@ package struct ByteQueue: Sendable {
             (bytes, start) = (more, 0)
             return
         }
-        dropTaken()
+        if start > count { (bytes, start) = (Array(bytes[start...]), 0) }
         bytes.append(contentsOf: more)
     }
 
     package mutating func removeFirst(_ count: Int) {
         start += count
         if isEmpty { (bytes, start) = ([], 0) }
-    }
-
-    private mutating func dropTaken() {
-        guard start > count else { return }
-        bytes = Array(bytes[start...])
-        start = 0
     }
 }

@@ -1,6 +1,5 @@
 import LarderCoding
 package import LarderHTTP
-package import LarderHTTPWire
 
 /// The head of a reply as it is sent: the status line and the field lines, each with its CRLF, without the empty line.
 ///

@@ -1,5 +1,4 @@
 import LarderHTTP
-import LarderHTTPWire
 
 /// Reads consecutive requests from bytes in any pieces: a value without I/O.
 package struct RequestReader {

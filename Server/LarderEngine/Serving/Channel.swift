@@ -1,5 +1,4 @@
 import LarderHTTP
-import LarderHTTPWire
 
 /// The application's side of a channel: a WebSocket, or a stream of Server-Sent Events. Called on the connection's loop.
 package protocol ChannelHandler: AnyObject, Sendable {

@@ -1,5 +1,4 @@
 import LarderHTTP
-import LarderHTTPWire
 import LarderTime
 
 /// Connections that have become a channel or a tunnel.

@@ -120,7 +120,7 @@ extension Connection {
         isClosed = true
         loop.forget(self)
         if !resets { endTLS() }
-        if resets { SystemCall.closeWithReset(descriptor) } else { systemClose(descriptor) }
+        if resets { SystemCall.closeWithReset(descriptor) } else { Glibc.close(descriptor) }
         if let pendingReply { records.append(pendingReply.record) }
         leases = []
         // Before the waits of the exchange end, so that the record says what it was waiting for.
@@ -141,5 +141,3 @@ extension Connection {
         }
     }
 }
-/// close(2), which `Connection` shadows.
-private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -1,6 +1,5 @@
 import Glibc
 import LarderHTTP
-import LarderHTTPWire
 import LarderTime
 
 /// A connection: reads requests, passes them to the handler in order, and writes the replies. Confined to its loop.

@@ -1,5 +1,4 @@
 import LarderHTTP
-import LarderHTTPWire
 import LarderTime
 import Synchronization
 

@@ -1,6 +1,5 @@
 import Glibc
 import LarderHTTP
-import LarderHTTPWire
 import LarderTLS
 import LarderTime
 

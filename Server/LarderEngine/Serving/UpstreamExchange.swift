@@ -1,5 +1,4 @@
 package import LarderHTTP
-package import LarderHTTPWire
 import LarderTime
 
 /// A request to another server, as bytes.

@@ -1,8 +1,8 @@
 import LarderHTTP
-import LarderTime
+package import LarderTime
 
 /// The `Date` field line, updated once a second.
-struct DateField {
+package struct DateField {
     private(set) var second = Int64.min
     /// `Date: …` with its CRLF.
     private(set) var line: [UInt8] = []
@@ -10,9 +10,12 @@ struct DateField {
     mutating func update(_ now: WallTime) {
         guard now.seconds != second else { return }
         second = now.seconds
-        line.removeAll(keepingCapacity: true)
-        line.append(contentsOf: "Date: ".utf8)
-        HTTPDate.appendIMF(now, to: &line)
-        line.append(contentsOf: "\r\n".utf8)
+        line = Self.line(at: now)
+    }
+
+    package static func line(at time: WallTime) -> [UInt8] {
+        var line = Array("Date: ".utf8)
+        HTTPDate.appendIMF(time, to: &line)
+        return line + "\r\n".utf8
     }
 }

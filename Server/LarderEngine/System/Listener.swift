@@ -88,7 +88,9 @@ final class Listener: Sendable {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let accepted = unsafe withUnsafeMutableBytes(of: &storage) { raw in
-                unsafe Self.accept(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, &length)
+                let address = unsafe raw.assumingMemoryBound(to: sockaddr.self).baseAddress
+                let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+                return unsafe accept4(descriptor, address, &length, flags)
             }
             if accepted >= 0 {
                 SystemCall.setOption(accepted, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
@@ -100,19 +102,6 @@ final class Listener: Sendable {
             default: return .none
             }
         }
-    }
-
-    private static func accept(
-        _ descriptor: Int32,
-        _ address: UnsafeMutablePointer<sockaddr>?,
-        _ length: UnsafeMutablePointer<socklen_t>
-    ) -> Int32 {
-        unsafe accept4(
-            descriptor,
-            address,
-            length,
-            Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        )
     }
 
     private static func localAddress(_ descriptor: Int32) -> SocketAddress? {

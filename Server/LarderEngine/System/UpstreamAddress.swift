@@ -61,7 +61,11 @@ extension UpstreamAddress.Place {
         SystemCall.configure(descriptor)
         SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         let result = unsafe bytes.withUnsafeBytes { raw in
-            unsafe systemConnect(descriptor, raw)
+            unsafe Glibc.connect(
+                descriptor,
+                raw.assumingMemoryBound(to: sockaddr.self).baseAddress,
+                socklen_t(raw.count)
+            )
         }
         let code = errno
         guard result == 0 || code == EINPROGRESS || code == EINTR else {
@@ -70,9 +74,4 @@ extension UpstreamAddress.Place {
         }
         return descriptor
     }
-}
-
-/// connect(2), which the method shadows.
-private func systemConnect(_ descriptor: Int32, _ raw: UnsafeRawBufferPointer) -> Int32 {
-    unsafe connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
 }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -63,20 +62,18 @@ enum ClientEndpoints {
 
     private static func reply(_ items: [Int: JSONValue], _ world: World) -> Reply {
         let judged = Verdicts(of: world, for: items.values.flatMap { $0["requests"]?.array ?? [] })
-        return ControlEndpoints.json(
-            .members([
-                "items": .array(
-                    items.sorted { $0.key < $1.key }.map { number, report in
-                        var item = JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(number)))])
-                        for member in report.object?.members ?? [] { item[member.name] = member.value }
-                        if let requests = report["requests"]?.array {
-                            item["requests"] = .array(requests.map { judged.joined($0) })
-                        }
-                        return .object(item)
+        return ControlEndpoints.json([
+            "items": .array(
+                items.sorted { $0.key < $1.key }.map { number, report in
+                    var item = JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(number)))])
+                    for member in report.object?.members ?? [] { item[member.name] = member.value }
+                    if let requests = report["requests"]?.array {
+                        item["requests"] = .array(requests.map { judged.joined($0) })
                     }
-                )
-            ])
-        )
+                    return .object(item)
+                }
+            )
+        ])
     }
 
     private static func act(_ call: ControlCall, _ method: Method, _ id: String, _ name: String) throws(Problem)

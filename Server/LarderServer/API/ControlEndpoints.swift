@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -17,16 +16,7 @@ struct ControlCall: Sendable {
 
     /// The body as a settings document.
     func settings() throws(Problem) -> BodyReader {
-        guard !request.body.isEmpty else { return BodyReader(JSONObject()) }
-        let value: JSONValue
-        do { value = try JSONParser.parse(request.body) } catch { throw ProblemType.malformedJSON("\(error)") }
-        guard case .object(let object) = value else {
-            throw ProblemType.validationFailed(
-                "The body must be an object.",
-                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
-            )
-        }
-        return BodyReader(object)
+        try BodyReader(request.body.isEmpty ? JSONObject() : JSONObject(body: request.body))
     }
 
     /// The parameters as a settings document.
@@ -84,11 +74,7 @@ enum ControlEndpoints {
     }
 
     /// The description of the control plane: the file, with the actions of the table.
-    private static let description: JSONValue = {
-        do {
-            return FaultKind.describing(in: try JSONParser.parse(EmbeddedDocument.controlOpenAPI.bytes))
-        } catch { preconditionFailure("The description of the control plane is not JSON: \(error)") }
-    }()
+    private static let description = FaultKind.describing(in: EmbeddedDocument.controlOpenAPI.json)
 
     private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
         let rest = Array(segments.dropFirst())
@@ -190,6 +176,8 @@ enum ControlEndpoints {
     // MARK: Replies
 
     static func json(_ value: JSONValue, status: Status = .ok) -> Reply { .json(status, value.encoded) }
+
+    static func json(_ members: KeyValuePairs<String, JSONValue?>) -> Reply { json(.members(members)) }
 
     static func text(_ text: String, mediaType: String = "text/plain; charset=utf-8") -> Reply {
         let fields: Fields = [.contentType: mediaType, .cacheControl: "no-store"]

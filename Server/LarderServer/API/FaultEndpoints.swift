@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -19,7 +18,7 @@ enum FaultEndpoints {
             methods
         ) { () throws(Problem) in
             let reader = try call.settings()
-            let read = readFaults(reader)
+            let read = reader.one(or: "faults", Fault.read)
             try reader.check()
             let isList = reader.object["faults"] != nil
             let named = try call.plane.setFaults(read, in: call.world, replacesAll: call.method == .put) {
@@ -27,12 +26,6 @@ enum FaultEndpoints {
             }
             return describe(named, call)
         }
-    }
-
-    /// One fault, or `{"faults": […]}`.
-    private static func readFaults(_ reader: BodyReader) -> [Fault] {
-        guard reader.object["faults"] != nil else { return Fault.read(reader).map { [$0] } ?? [] }
-        return reader.objects("faults")?.compactMap(Fault.read) ?? []
     }
 
     private static func describe(_ named: [Fault], _ call: ControlCall) -> JSONValue {
@@ -46,7 +39,7 @@ enum FaultEndpoints {
     }
 
     private static func list(_ faults: FaultSet, _ call: ControlCall) -> [(id: String, json: JSONValue)] {
-        faults.all.map { fault, applications in
+        faults.applied.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
             if let doubt = call.plane.doubt(about: fault, in: call.world) { object[doubt.name] = .string(doubt.reason) }
@@ -124,10 +117,7 @@ public struct FaultScript: Sendable {
     /// - Throws: a `Problem` that lists all errors, each with its JSON pointer.
     public init(json: [UInt8]) throws {
         guard case .object(let object) = try JSONParser.parse(json) else {
-            throw ProblemType.validationFailed(
-                "A script must be an object with `steps`.",
-                errors: [Problem.FieldError(pointer: "", detail: "must be an object")]
-            )
+            throw ProblemType.validationFailed("A script must be an object with `steps`.", at: "", "must be an object")
         }
         let reader = BodyReader(object)
         self = FaultScript.read(reader)

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -19,15 +18,13 @@ extension ControlEndpoints {
         guard method == .get else { throw wrongMethod("GET, POST") }
         let routes = call.plane.backend.customRoutes
         let webhooks = routes.webhooks.totals
-        return json(
-            .members([
-                "files": .array(call.plane.files.reports.map(\.json)),
-                "routes": .array(routes.names.map { .string($0) }),
-                "webhooks": .members([
-                    "sent": .integer(Int64(webhooks.sent)), "failed": .integer(Int64(webhooks.failed)),
-                    "lastFailure": webhooks.lastFailure.map { .string($0) },
-                ]),
-            ])
-        )
+        return json([
+            "files": .array(call.plane.files.reports.map(\.json)),
+            "routes": .array(routes.names.map { .string($0) }),
+            "webhooks": .members([
+                "sent": .integer(Int64(webhooks.sent)), "failed": .integer(Int64(webhooks.failed)),
+                "lastFailure": webhooks.lastFailure.map { .string($0) },
+            ]),
+        ])
     }
 }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -39,19 +38,17 @@ enum JournalEndpoints {
         let limit = parameters.integer("limit", in: 1...10_000) ?? 100
         let filter = JournalFilter.read(parameters)
         try call.check(parameters)
-        let matcher = JournalMatcher(filter) { call.handle(of: $0) }
+        let matcher = JournalMatcher(filter, in: call.world)
         let journal = call.world.control.journal
         // After a number the next ones, otherwise the newest ones.
         let matching = journal.entries(after: filter.after).filter { matcher.matches($0) }
         let page = parameters.has("afterNumber") ? matching.prefix(limit) : matching.suffix(limit)
-        return ControlEndpoints.json(
-            .members([
-                "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
-                "hasMore": .bool(matching.count > page.count),
-                "last": .integer(Int64(page.last?.number ?? filter.after)),
-                "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
-            ])
-        )
+        return ControlEndpoints.json([
+            "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
+            "hasMore": .bool(matching.count > page.count),
+            "last": .integer(Int64(page.last?.number ?? filter.after)),
+            "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
+        ])
     }
 
     static func verify(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
@@ -59,7 +56,8 @@ enum JournalEndpoints {
         let reader = try call.settings()
         let (expectations, inOrder, noneOther) = Expectation.list(reader, isRequired: true)
         try reader.check()
-        let report = call.plane.verifier(call.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+        let verifier = Verifier(entries: call.world.control.journal.entries, world: call.world)
+        let report = verifier.verify(expectations, inOrder: inOrder, noneOther: noneOther)
         guard report.holds else {
             var problem = ProblemType.verificationFailed(report.description)
             problem.extensions["failures"] = report.json["failures"]
@@ -77,12 +75,6 @@ enum JournalEndpoints {
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText
             ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))
-    }
-}
-
-extension ControlPlane {
-    func verifier(_ world: World) -> Verifier {
-        Verifier(entries: world.control.journal.entries) { Authenticator.handle(of: $0, in: world) }
     }
 }
 

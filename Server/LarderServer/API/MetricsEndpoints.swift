@@ -1,5 +1,4 @@
 import Glibc
-import LarderBackend
 import LarderEngine
 import LarderHTTP
 

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -35,9 +34,9 @@ enum OracleEndpoints {
         switch (method, rest.first) {
         case (.get, "ledger"?):
             let faults = try call.world.checkLedger().map(\.description)
-            return ControlEndpoints.json(
-                .members(["isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) })])
-            )
+            return ControlEndpoints.json([
+                "isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) }),
+            ])
         case (.post, "converged"?):
             let reader = try call.settings()
             let person = reader.string("as", length: 1...64)
@@ -59,13 +58,11 @@ enum OracleEndpoints {
             let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
                 .filter { !isPartial || held[$0.id] != nil }
             call.world.control.heldReports.add(.init(held: held, differing: Set(differences.map(\.id))))
-            return ControlEndpoints.json(
-                .members([
-                    "isConverged": .bool(differences.isEmpty),
-                    "differences": .array(differences.prefix(1_000).map(\.json)),
-                    "count": .integer(Int64(differences.count)),
-                ])
-            )
+            return ControlEndpoints.json([
+                "isConverged": .bool(differences.isEmpty),
+                "differences": .array(differences.prefix(1_000).map(\.json)),
+                "count": .integer(Int64(differences.count)),
+            ])
         default: throw ControlEndpoints.wrongMethod("GET on ledger, POST on converged")
         }
     }

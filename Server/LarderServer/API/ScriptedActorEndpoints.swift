@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -11,7 +10,7 @@ enum ScriptedActorEndpoints {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
         let reader = try call.settings()
         let after = reader.seconds("afterSeconds")
-        let acts = readActs(reader)
+        let acts = reader.one(or: "acts", ScriptedAction.read)
         try reader.check()
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
@@ -28,11 +27,6 @@ enum ScriptedActorEndpoints {
         return ControlEndpoints.json(.members(["results": .array(results)]))
     }
 
-    private static func readActs(_ reader: BodyReader) -> [ScriptedAction] {
-        guard reader.object["acts"] != nil else { return ScriptedAction.read(reader).map { [$0] } ?? [] }
-        return reader.objects("acts")?.compactMap(ScriptedAction.read) ?? []
-    }
-
     static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
         let actors = call.world.control.actors
         return try ControlEndpoints.named(
@@ -46,7 +40,7 @@ enum ScriptedActorEndpoints {
             let reader = try call.settings()
             let actor = ScriptedActor(
                 id: reader.string("id", length: 1...64) ?? "",
-                readActs(reader),
+                reader.one(or: "acts", ScriptedAction.read),
                 when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
                 moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
                 after: reader.integer("after", in: 0...1_000_000) ?? 0,
@@ -80,12 +74,10 @@ enum ScriptedActorEndpoints {
             throw ControlEndpoints.wrongMethod("GET, PUT, PATCH")
         }
         let dialect = call.world.control.current.dialect
-        return ControlEndpoints.json(
-            .members([
-                "idempotency": .string(dialect.idempotency.rawValue),
-                "resync": .string(dialect.resync.rawValue),
-            ])
-        )
+        return ControlEndpoints.json([
+            "idempotency": .string(dialect.idempotency.rawValue),
+            "resync": .string(dialect.resync.rawValue),
+        ])
     }
 
     static func drift(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -50,7 +49,7 @@ enum WaitEndpoints {
     static func state(_ reader: BodyReader) -> WaitCondition? {
         let (path, pointer) = (reader.string("path"), reader.string("pointer", length: 0...1_024))
         let person = reader.string("as", length: 1...64)
-        let wanted = reader.value("equals").map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+        let wanted = reader.value("equals")?.text
         guard let path, path.hasPrefix("/"), let wanted else {
             reader.fail("path", "must be a path such as /v1/me, and `equals` must be given")
             return nil

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -205,7 +204,6 @@ enum ClockEndpoints {
             throw ControlEndpoints.wrongMethod("GET, PUT")
         }
         let skews = call.world.control.current.skews.sorted { $0.key < $1.key }
-        let members = skews.map { JSONObject.Member(name: $0.key, value: .seconds($0.value)) }
-        return ControlEndpoints.json(.members(["devices": .object(JSONObject(members))]))
+        return ControlEndpoints.json(["devices": .members(skews.map { ($0.key, .seconds($0.value)) })])
     }
 }

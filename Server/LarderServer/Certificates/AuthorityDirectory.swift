@@ -1,5 +1,4 @@
 import Glibc
-import LarderBackend
 package import LarderTLS
 package import LarderTime
 

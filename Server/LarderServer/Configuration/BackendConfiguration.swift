@@ -1,4 +1,3 @@
-package import LarderBackend
 package import LarderEngine
 package import LarderHTTP
 package import LarderSQLite

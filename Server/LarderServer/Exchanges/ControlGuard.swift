@@ -1,7 +1,5 @@
-import LarderBackend
 import LarderEngine
 import LarderHTTP
-import LarderHTTPWire
 
 /// Access control of the control plane.
 ///

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderEngine
 import LarderTLS
 import Synchronization

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -210,13 +209,6 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: Replies
 
-    func dateLine(for device: String, in world: World) -> [UInt8] {
-        var line = Array("Date: ".utf8)
-        HTTPDate.appendIMF(world.clock.now + world.control.skew(of: device), to: &line)
-        line.append(contentsOf: "\r\n".utf8)
-        return line
-    }
-
     func tokenExpired(to request: Request, in world: World) -> Reply {
         ProblemType.tokenExpired(
             "The token expired at \(world.clock.now.rfc3339()).",
@@ -246,9 +238,7 @@ final class ControlPlane: ExchangeHandler {
             let isJSON = (try? JSONParser.parse(body)) != nil
             fields.set(.contentType, canned.contentType ?? (isJSON ? "application/json" : "text/plain; charset=utf-8"))
         } else if canned.status >= 400 {
-            let type =
-                canned.problem.flatMap { ProblemType(rawValue: $0) }
-                ?? ProblemType.allCases.first { $0.status.code == canned.status }
+            let type = canned.problem.flatMap { ProblemType(rawValue: $0) } ?? ProblemType.first(status)
             var problem =
                 type.map { $0(canned.detail ?? "This reply was injected by a fault.") }
                 ?? Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: canned.detail)

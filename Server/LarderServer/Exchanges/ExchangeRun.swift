@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -249,7 +248,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
-        let date = plane.dateLine(for: facts.device, in: world)
+        let date = DateField.line(at: world.clock.now + world.control.skew(of: facts.device))
         var mutator = ReplyMutator(reply)
         if hasOwnLinks { localize(&mutator) }
         if let drift = world.control.current.drift { apply(drift, &mutator) }

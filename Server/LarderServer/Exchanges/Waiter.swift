@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -130,7 +129,7 @@ final class Waiter: Sendable {
         case .entries(let filter, let count):
             var (position, seen) = state.withLock { ($0.position, $0.seen) }
             let (entries, wasCleared) = world.control.journal.entries(after: &position)
-            let matcher = JournalMatcher(filter) { [self] in Authenticator.handle(of: $0, in: world) }
+            let matcher = JournalMatcher(filter, in: world)
             seen = (wasCleared ? 0 : seen) + entries.count { matcher.matches($0) }
             state.withLock { [position] in $0.position = position }
             return (seen >= count, seen)
@@ -157,8 +156,7 @@ final class Waiter: Sendable {
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):
             let result = plane.look(at: path, as: person, in: world)
-            let value = (try? JSONParser.parse(result.bytes))?.value(at: pointer)
-            let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+            let text = (try? JSONParser.parse(result.bytes))?.value(at: pointer)?.text
             return (text == wanted, text == nil ? 0 : 1)
         }
     }

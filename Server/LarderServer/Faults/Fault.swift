@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 import LarderTime
@@ -50,11 +49,6 @@ public struct Fault: Sendable, Hashable {
 
         /// Every matching exchange, from now on.
         public init() {}
-
-        /// The period in nanoseconds; nil if there is none or it is shorter.
-        var roundNanoseconds: Int64? {
-            period.map(\.nanosecondsSaturating).flatMap { $0 > 0 ? $0 : nil }
-        }
     }
 
     /// The fault's name in the journal and for its removal.

@@ -26,6 +26,7 @@ extension FaultKind {
 
     private var schema: JSONValue {
         let type = JSONValue.members(["type": .string("string"), "enum": .array([.string(name)])])
+        let own = members.map { member -> (String, JSONValue?) in (member.name, member.schema) }
         var required = ["type"]
         var (text, examples) = (about, [example(without: [])])
         switch need {
@@ -38,9 +39,7 @@ extension FaultKind {
         }
         return .members([
             "type": .string("object"),
-            "properties": .object(
-                JSONObject([.init(name: "type", value: type)] + members.map { .init(name: $0.name, value: $0.schema) })
-            ),
+            "properties": .members([("type", type)] + own),
             "required": .array(required.map { .string($0) }), "additionalProperties": .bool(false),
             "description": .string(text), "examples": .array(examples),
         ])
@@ -48,10 +47,7 @@ extension FaultKind {
 
     private func example(without names: [String]) -> JSONValue {
         let given = members.filter { !names.contains($0.name) }
-        return .object(
-            JSONObject(
-                [.init(name: "type", value: .string(name))] + given.map { .init(name: $0.name, value: $0.example) }
-            )
-        )
+            .map { member -> (String, JSONValue?) in (member.name, member.example) }
+        return .members([("type", .string(name))] + given)
     }
 }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -60,7 +59,7 @@ public struct FaultMatch: Sendable, Hashable {
                     body.fail(member.name, "must be a JSON pointer")
                     continue
                 }
-                match.body[member.name] = member.value.string ?? String(decoding: member.value.encoded, as: UTF8.self)
+                match.body[member.name] = member.value.text
             }
         }
         match.connection = reader.integer("connection", in: 1...Int(Int32.max))
@@ -82,16 +81,11 @@ public struct FaultMatch: Sendable, Hashable {
     }
 
     var json: JSONValue {
-        func texts(_ map: [String: String]) -> JSONValue? {
-            guard !map.isEmpty else { return nil }
-            return .object(
-                JSONObject(map.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: .string($0.value)) })
-            )
-        }
-        return .members([
+        .members([
             "host": host.map { .string($0) }, "peer": peer.map { .string($0) },
             "method": method.map { .string($0) }, "path": path.map { .string($0) }, "user": user.map { .string($0) },
-            "device": device.map { .string($0) }, "headers": texts(headers), "query": texts(query), "body": texts(body),
+            "device": device.map { .string($0) }, "headers": JSONValue.texts(headers),
+            "query": JSONValue.texts(query), "body": JSONValue.texts(body),
             "connection": connection.map { .integer(Int64($0)) }, "exchange": exchange.map { .integer(Int64($0)) },
         ])
     }
@@ -167,8 +161,7 @@ struct Matcher: Sendable {
         }
         if !match.body.isEmpty {
             for (pointer, wanted) in match.body.sorted(by: { $0.key < $1.key }) {
-                let value = facts.json?.value(at: pointer)
-                let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+                let text = facts.json?.value(at: pointer)?.text
                 let fits = text.map { wanted == "*" || $0 == wanted } ?? false
                 if check("body\(pointer)", wanted, text ?? "absent", fits) { return found }
             }

@@ -1,9 +1,7 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
-import Synchronization
 
 /// The application of one fault to one exchange.
 struct FaultDecision: Sendable, Hashable {
@@ -30,28 +28,24 @@ extension Fault: NamedRule {
     static var countMaximum: Int { 10_000 }
 }
 
-/// The faults of a world and their counters per device.
+/// The counters of a fault per device.
+struct FaultCounts: Sendable {
+    let setAt: MonotonicTime
+    /// A hash of the fault's name.
+    let hash: UInt64
+    var ordinals: [String: Int] = [:]
+    var applications: [String: Int] = [:]
+    var applicationCount = 0
+    static let devicesMaximum = 10_000
+}
+
+/// The faults of a world. Earlier faults apply first.
 ///
 /// Every decision is a function of the world's seed, the fault, the device and the ordinal, and of nothing else: not of
-/// threads, other devices or elapsed time. Safe from any thread.
-final class FaultSet: Sendable {
-    private struct Counts: Sendable {
-        let setAt: MonotonicTime
-        /// A hash of the fault's name.
-        let hash: UInt64
-        var ordinals: [String: Int] = [:]
-        var applications: [String: Int] = [:]
-        var applicationCount = 0
-    }
+/// threads, other devices or elapsed time.
+typealias FaultSet = RuleSet<Fault, FaultCounts>
 
-    private static let devicesMaximum = 10_000
-
-    private let seed: UInt64
-    /// Earlier faults apply first.
-    private let rules = RuleSet<Fault, Counts>()
-
-    init(seed: UInt64) { self.seed = seed }
-
+extension FaultSet {
     /// Whether any fault applies before the body is read.
     var hasHeadFaults: Bool { contains { $0.stage.precedesBody } }
 
@@ -62,37 +56,33 @@ final class FaultSet: Sendable {
     var hasHandshakeFaults: Bool { contains { $0.stage == .handshake } }
 
     private func contains(_ isWanted: (Fault) -> Bool) -> Bool {
-        rules.withEntries { $0.contains { isWanted($0.rule) } } ?? false
+        withEntries { $0.contains { isWanted($0.rule) } } ?? false
     }
 
     // MARK: Setting
 
     /// As `RuleSet.add`.
     func add(_ faults: [Fault], now: MonotonicTime, replacesAll: Bool = false) throws(Problem) -> [Fault] {
-        try rules.add(faults, replacesAll: replacesAll) { fault in
-            Counts(setAt: now, hash: ContentHash.hash64(Array(fault.id.utf8).span))
+        try add(faults, replacesAll: replacesAll) { fault in
+            FaultCounts(setAt: now, hash: ContentHash.hash64(Array(fault.id.utf8).span))
         }
     }
 
-    @discardableResult func remove(_ id: String) -> Bool { rules.remove(id) }
-
-    func removeAll() { rules.removeAll() }
-
     /// The faults in the order in which they were set, each with the number of exchanges that it was applied to.
-    var all: [(fault: Fault, applications: Int)] {
-        rules.withEntries { $0.map { ($0.rule, $0.counts.applicationCount) } } ?? []
+    var applied: [(fault: Fault, applications: Int)] {
+        withEntries { $0.map { ($0.rule, $0.counts.applicationCount) } } ?? []
     }
 
     // MARK: Deciding
 
     /// Whether any fault may match a path.
     func mayMatch(path: ArraySlice<UInt8>) -> Bool {
-        rules.withEntries { $0.contains { $0.matcher.pattern?.matches(path) ?? true } } ?? false
+        withEntries { $0.contains { $0.matcher.pattern?.matches(path) ?? true } } ?? false
     }
 
     /// Whether any fault replies to the method on the path, regardless of its other conditions.
     func answers(_ method: Method, _ path: ArraySlice<UInt8>) -> Bool {
-        rules.withEntries { $0.contains { $0.rule.action.effect is CannedReply && $0.matcher.names(method, path) } }
+        withEntries { $0.contains { $0.rule.action.effect is CannedReply && $0.matcher.names(method, path) } }
             ?? false
     }
 
@@ -118,7 +108,7 @@ final class FaultSet: Sendable {
         now: MonotonicTime,
         _ matches: (Fault, Matcher) -> Bool
     ) -> [FaultDecision] {
-        rules.withEntries { entries in
+        withEntries { entries in
             entries.indices.compactMap { index in
                 let (fault, matcher) = (entries[index].rule, entries[index].matcher)
                 return matches(fault, matcher) ? decide(fault, &entries[index].counts, name, now) : nil
@@ -129,7 +119,7 @@ final class FaultSet: Sendable {
     /// Counts a matching exchange or handshake of a device, and decides about it.
     private func decide(
         _ fault: Fault,
-        _ counts: inout Counts,
+        _ counts: inout FaultCounts,
         _ name: String,
         _ now: MonotonicTime
     ) -> FaultDecision? {
@@ -137,11 +127,13 @@ final class FaultSet: Sendable {
         guard occurrence.probability > 0 else { return nil }
         var age = now - counts.setAt
         if let lifetime = fault.lifetime, age >= lifetime { return nil }
-        if let period = occurrence.roundNanoseconds { age = .nanoseconds(age.nanosecondsSaturating % period) }
+        if let period = occurrence.period?.nanosecondsSaturating, period > 0 {
+            age = .nanoseconds(age.nanosecondsSaturating % period)
+        }
         guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
         // Beyond the bound devices share one count, so that memory stays bounded.
         let device =
-            counts.ordinals[name] != nil || counts.ordinals.count < Self.devicesMaximum ? name : "others"
+            counts.ordinals[name] != nil || counts.ordinals.count < FaultCounts.devicesMaximum ? name : "others"
         let ordinal = (counts.ordinals[device] ?? 0) + 1
         counts.ordinals[device] = ordinal
         guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 
@@ -54,10 +53,7 @@ public enum Journey: String, Sendable, Hashable, CaseIterable {
 
     /// `journeys.json`: the faults as requests have them.
     private static let definitions: [Journey: Definition] = {
-        let reader: BodyReader
-        do { reader = BodyReader(try JSONParser.parse(EmbeddedDocument.journeys.bytes).object ?? JSONObject()) } catch {
-            preconditionFailure("journeys.json is not JSON: \(error)")
-        }
+        let reader = BodyReader(EmbeddedDocument.journeys.json.object ?? JSONObject())
         let definitions: [Journey: Definition] = allCases.reduce(into: [:]) { definitions, journey in
             let child = reader.child(journey.rawValue)
             let faults = child?.objects("faults")?.compactMap(Fault.read)

@@ -1,5 +1,3 @@
-import LarderBackend
-
 /// A path pattern: literal text, `*` for one segment, `**` at the end for the rest.
 struct PathPattern: Sendable, Hashable {
     /// The description of a valid pattern, for error messages.

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -64,14 +63,6 @@ struct ReplyMutator {
         chunked.append(contentsOf: "\r\n0\r\n\r\n".utf8)
         body = chunked
         return second
-    }
-
-    /// Turns the reply into a 304, as for a client that has the constant tag.
-    mutating func makeNotModified() {
-        head.remove("content-length")
-        head.remove("content-type")
-        head.setStatus(.notModified)
-        body = []
     }
 
     /// Replaces the body and its length.

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 
 /// Replies as a later version of the API might send them, which an old client must tolerate.

@@ -1,5 +1,4 @@
 import Glibc
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -127,7 +126,12 @@ struct ExchangeJudge {
             if entry.status < 400 { expire(resource, by: entry.number) }
             if entry.request.method == .post { judgeKey(entry, request, &judgement) }
         }
-        if entry.isClientUnknown { judgement.addDoubt() }
+        if entry.isClientUnknown {
+            // What follows from another entry may be about another client.
+            for index in judgement.verdicts.indices where judgement.verdicts[index].verdict.other != nil {
+                judgement.verdicts[index].verdict.text += " (device unknown)"
+            }
+        }
         for finding in entry.contractFindings {
             let verdict = ExchangeVerdict(kind: .contract, text: finding, rule: .contractBroken)
             judgement.verdicts.append((entry.number, verdict))
@@ -254,7 +258,7 @@ struct ExchangeJudge {
             if judgement.verdicts.isEmpty {
                 judgement.add(entry, .validated, "validated, and \(earlier.bytes) bytes saved", earlier.number)
             }
-            judgement.setSaved(earlier.bytes)
+            judgement.verdicts[judgement.verdicts.count - 1].verdict.savedBytes = earlier.bytes
         } else if let tag = entry.replyField("etag"), held.allSatisfy({ $0.tag == tag }),
             !(sentTag?.contains(tag) ?? false)
         {
@@ -372,17 +376,5 @@ extension ExchangeJudge.Judgement {
         verdict.wastedBytes = bytes
         verdict.wastedTime = time
         verdicts.append((number, verdict))
-    }
-
-    /// Says of each verdict that follows from another entry that this may be of another client.
-    fileprivate mutating func addDoubt() {
-        for index in verdicts.indices where verdicts[index].verdict.other != nil {
-            verdicts[index].verdict.text += " (device unknown)"
-        }
-    }
-
-    fileprivate mutating func setSaved(_ bytes: Int) {
-        guard let last = verdicts.indices.last else { return }
-        verdicts[last].verdict.savedBytes = bytes
     }
 }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 import LarderTime
@@ -45,7 +44,9 @@ public struct JournalFilter: Sendable, Hashable {
         filter.kind = reader.choice("kind", Kind.self)
         if let value = reader.value("status") {
             filter.status = value.string ?? value.integer.map { String($0) }
-            if let status = filter.status, !isStatus(status) {
+            if let text = filter.status,
+                text.utf8.count != 3 || Int(text) == nil && !(text.hasSuffix("xx") && text.first?.isNumber ?? false)
+            {
                 reader.fail("status", "must be a status or a class such as 4xx")
             }
         }
@@ -54,10 +55,6 @@ public struct JournalFilter: Sendable, Hashable {
         if reader.has("replay") { filter.isReplay = reader.bool("replay") }
         filter.after = reader.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
         return filter
-    }
-
-    static func isStatus(_ text: String) -> Bool {
-        text.utf8.count == 3 && (Int(text) != nil || (text.hasSuffix("xx") && text.first?.isNumber ?? false))
     }
 
     /// The filter in one line.
@@ -77,16 +74,15 @@ public struct JournalFilter: Sendable, Hashable {
     }
 }
 
-/// A compiled filter, with a lookup of people's handles.
+/// A compiled filter for the journal of a world.
 struct JournalMatcher {
     let filter: JournalFilter
     private let matcher: Matcher
-    private let handle: (Int64) -> String?
+    private let world: World
 
-    init(_ filter: JournalFilter, handle: @escaping (Int64) -> String?) {
-        self.filter = filter
+    init(_ filter: JournalFilter, in world: World) {
+        (self.filter, self.world) = (filter, world)
         matcher = Matcher(filter.match)
-        self.handle = handle
     }
 
     func matches(_ entry: JournalEntry) -> Bool {
@@ -94,7 +90,8 @@ struct JournalMatcher {
     }
 
     func facts(_ entry: JournalEntry) -> ExchangeFacts {
-        ExchangeFacts(entry.request, connection: entry.connection, viewer: entry.user, handle: handle(entry.user))
+        let handle = Authenticator.handle(of: entry.user, in: world)
+        return ExchangeFacts(entry.request, connection: entry.connection, viewer: entry.user, handle: handle)
     }
 
     /// The first mismatch between filter and entry.

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 
@@ -62,16 +61,7 @@ enum Secrets {
     private static func masked(_ value: JSONValue) -> JSONValue {
         switch value {
         case .object(let object):
-            .object(
-                JSONObject(
-                    object.members.map { member in
-                        .init(
-                            name: member.name,
-                            value: isSecret(member.name) ? .string("••••") : masked(member.value)
-                        )
-                    }
-                )
-            )
+            .members(object.members.map { ($0.name, isSecret($0.name) ? JSONValue.string("••••") : masked($0.value)) })
         case .array(let array): .array(array.map(masked))
         default: value
         }

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderTime
@@ -128,10 +127,10 @@ public struct VerificationReport: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Compares a journal with expectations.
+/// Compares the journal of a world with expectations.
 struct Verifier {
     let entries: [JournalEntry]
-    let handle: (Int64) -> String?
+    let world: World
 
     /// - Parameters:
     ///   - inOrder: whether the first match of each expectation must come after that of the previous one.
@@ -141,7 +140,7 @@ struct Verifier {
         var position = 0
         var covered: Set<Int> = []
         for expectation in expectations {
-            let matcher = JournalMatcher(expectation.filter, handle: handle)
+            let matcher = JournalMatcher(expectation.filter, in: world)
             let matching = entries.filter { matcher.matches($0) }
             covered.formUnion(matching.map(\.number))
             func fail(_ found: String, nearest: [String] = []) {

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 
 /// Checks values against schemas of an OpenAPI description: JSON Schema, with `nullable` and the exclusive bounds of OpenAPI 3.0.

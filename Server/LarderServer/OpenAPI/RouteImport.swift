@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderHTTP
 
@@ -92,9 +91,7 @@ package enum RouteImport {
         case .string(let string): return .string(text(string))
         case .array(let values): return .array(values.map(literal))
         case .object(let object):
-            return .object(
-                JSONObject(object.members.map { JSONObject.Member(name: text($0.name), value: literal($0.value)) })
-            )
+            return .members(object.members.map { (text($0.name), literal($0.value)) })
         default: return value
         }
     }

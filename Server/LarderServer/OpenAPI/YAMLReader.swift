@@ -199,7 +199,7 @@ struct YAMLReader {
                 if rest.isEmpty { return nil }
                 guard rest.removeFirst() == ":" else { throw failure("must have `name: value` between { and }") }
                 guard let inner = try flow(&rest, depth + 1) else { return nil }
-                object[value.string ?? String(decoding: value.encoded, as: UTF8.self)] = inner
+                object[value.text] = inner
             }
             rest = rest.drop { $0.isWhitespace }
             if rest.first == "," {

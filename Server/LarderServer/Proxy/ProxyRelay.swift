@@ -1,7 +1,5 @@
-import LarderBackend
 import LarderEngine
 import LarderHTTP
-import LarderHTTPWire
 
 /// One request that was sent on, and its reply. Confined to the loop of the exchange.
 ///

@@ -48,8 +48,7 @@ struct ScenarioCheck: Sendable {
     static func state(_ condition: WaitCondition) -> ScenarioCheck {
         ScenarioCheck { evidence in
             guard case .state(let path, let person, let pointer, let wanted) = condition else { return nil }
-            let value = evidence.ask(path, as: person)?.value(at: pointer)
-            let text = value.map { $0.string ?? String(decoding: $0.encoded, as: UTF8.self) }
+            let text = evidence.ask(path, as: person)?.value(at: pointer)?.text
             return text == wanted ? nil : "\(path)\(pointer) is \(text ?? "missing") instead of \(wanted)"
         }
     }

@@ -9,24 +9,23 @@ struct ScenarioEvidence: Sendable {
     let reports: [HeldReports.Report]
     /// The variables of the scenario.
     let variables: [String: String]
-    private let handle: @Sendable (Int64) -> String?
 
     init(_ world: MockWorld, variables: [String: String]) async {
         self.world = world
         self.variables = variables
-        (entries, handle) = await world.allEntries
+        entries = await world.entries
         conduct = await world.conduct
         reports = world.world.control.heldReports.all
     }
 
     /// The matching exchanges.
     func requests(_ filter: JournalFilter) -> [JournalEntry] {
-        let matcher = JournalMatcher(filter, handle: handle)
+        let matcher = JournalMatcher(filter, in: world.world)
         return entries.filter { matcher.matches($0) }
     }
 
     func verify(_ expectations: [Expectation], inOrder: Bool, noneOther: Bool) -> VerificationReport {
-        Verifier(entries: entries, handle: handle).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+        Verifier(entries: entries, world: world.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
     }
 
     /// The JSON of a reply in the present state.
@@ -45,7 +44,7 @@ extension MockWorld {
         guard let value = value(path)?.value(at: pointer) else {
             throw ScenarioError(description: "the world has no \(pointer) at \(path)")
         }
-        return value.string ?? String(decoding: value.encoded, as: UTF8.self)
+        return value.text
     }
 
     /// Performs an action that must succeed.

@@ -4,6 +4,11 @@ import LarderTime
 extension JSONValue {
     static func int(_ number: Int) -> JSONValue { .integer(Int64(number)) }
 
+    /// Texts by name, in the order of the names; nil for none.
+    static func texts(_ texts: [String: String]) -> JSONValue? {
+        texts.isEmpty ? nil : .members(texts.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
+    }
+
     /// A duration in the control plane's form: seconds.
     static func seconds(_ duration: Duration) -> JSONValue {
         let nanoseconds = duration.nanosecondsSaturating
@@ -13,22 +18,11 @@ extension JSONValue {
 
     /// The value at a JSON pointer (RFC 6901).
     func value(at pointer: String) -> JSONValue? {
-        guard !pointer.isEmpty else { return self }
-        guard pointer.hasPrefix("/") else { return nil }
-        var current = self
-        for token in pointer.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            let name = token.split(separator: "~1", omittingEmptySubsequences: false).joined(separator: "/")
-                .split(separator: "~0", omittingEmptySubsequences: false).joined(separator: "~")
-            switch current {
-            case .object(let object):
-                guard let next = object[name] else { return nil }
-                current = next
-            case .array(let array):
-                guard let index = Int(name), array.indices.contains(index) else { return nil }
-                current = array[index]
-            default: return nil
-            }
+        guard pointer.isEmpty || pointer.hasPrefix("/") else { return nil }
+        let tokens = pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        return tokens.reduce(self as JSONValue?) { value, token in
+            let name = String(token).replacing("~1", with: "/").replacing("~0", with: "~")
+            return value?[name] ?? Int(name).flatMap { value?[$0] }
         }
-        return current
     }
 }

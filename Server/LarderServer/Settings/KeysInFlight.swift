@@ -1,4 +1,3 @@
-import LarderBackend
 import Synchronization
 
 /// The idempotency keys of requests whose reply is not sent, each with its user and route. Safe from any thread.

@@ -1,3 +1,1 @@
-import LarderBackend
-
 let serverVersion = "0.2.0"

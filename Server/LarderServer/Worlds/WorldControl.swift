@@ -1,4 +1,3 @@
-package import LarderBackend
 package import LarderEngine
 import LarderHTTP
 import LarderTime

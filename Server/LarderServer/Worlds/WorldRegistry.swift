@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -205,8 +204,7 @@ final class WorldRegistry: Sendable {
         let (name, driver) = try reserve(id)
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         if let original, original.clock.mode != .real {
-            clock.freeze(at: original.clock.now)
-            if case .running(let factor) = original.clock.mode { clock.run(factor: factor) }
+            clock.set(original.clock.mode, at: original.clock.now)
         }
         clock.drive(by: driver)
         // Without a seed of its own a world's randomness depends on its name and the server's seed, not on the order of
@@ -341,10 +339,7 @@ final class WorldRegistry: Sendable {
             && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
         guard isFit else {
             let detail = "must be 1 to 64 letters, digits, '-', '_' or '.', and must not begin with '.'"
-            throw ProblemType.validationFailed(
-                "The name is invalid.",
-                errors: [Problem.FieldError(pointer: "/" + member, detail: detail)]
-            )
+            throw ProblemType.validationFailed("The name is invalid.", at: "/" + member, detail)
         }
     }
 }

@@ -1,5 +1,3 @@
-public import LarderBackend
-
 /// The initial contents of a world.
 public enum WorldSource: Sendable, Hashable {
     /// The files in a directory.

@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderSQLite
 import LarderTime

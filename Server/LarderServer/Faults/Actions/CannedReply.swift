@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -74,11 +73,7 @@ extension CannedReply: FaultEffect {
             reply.headers = reader.texts("headers")
             for error in reply.headerErrors { reader.fail("headers", error) }
         },
-        write: { reply in
-            guard !reply.headers.isEmpty else { return nil }
-            let headers = reply.headers.sorted { $0.key < $1.key }
-            return .object(JSONObject(headers.map { .init(name: $0.key, value: .string($0.value)) }))
-        }
+        write: { JSONValue.texts($0.headers) }
     )
 
     private static let retryAfterMember = FaultMember<CannedReply>(

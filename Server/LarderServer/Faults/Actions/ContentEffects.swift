@@ -1,4 +1,3 @@
-import LarderBackend
 import LarderCoding
 import LarderEngine
 import LarderHTTP
@@ -151,10 +150,10 @@ struct Validators: FaultEffect {
         case .wrong:
             if tag != nil { reply.head.set("ETag", Self.wrongTag) }
             guard request.fields.combined(.ifNoneMatch)?.contains(Self.wrongTag) ?? false, reply.head.status == .ok
-            else {
-                return
-            }
-            reply.makeNotModified()
+            else { return }
+            for name in ["content-length", "content-type"] { reply.head.remove(name) }
+            reply.head.setStatus(.notModified)
+            reply.body = []
         case nil: break
         }
     }
