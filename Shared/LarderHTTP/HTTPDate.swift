@@ -17,13 +17,18 @@ package enum HTTPDate {
         let civil = CivilTime(time)
         bytes.append(contentsOf: days[civil.weekday].utf8.prefix(3))
         bytes.append(contentsOf: ", ".utf8)
-        for (value, count, end) in [
-            (civil.day, 2, " " + months[civil.month - 1] + " "), (civil.year, 4, " "), (civil.hour, 2, ":"),
-            (civil.minute, 2, ":"), (civil.second, 2, " GMT"),
-        ] {
-            bytes.append(digits: value, count: count)
-            bytes.append(contentsOf: end.utf8)
-        }
+        bytes.append(digits: civil.day, count: 2)
+        bytes.append(0x20)
+        bytes.append(contentsOf: months[civil.month - 1].utf8)
+        bytes.append(0x20)
+        bytes.append(digits: civil.year, count: 4)
+        bytes.append(0x20)
+        bytes.append(digits: civil.hour, count: 2)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(digits: civil.minute, count: 2)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(digits: civil.second, count: 2)
+        bytes.append(contentsOf: " GMT".utf8)
     }
 
     /// Parses the three forms that a recipient must accept; nil for anything else. Dates before 1700 and after 2250

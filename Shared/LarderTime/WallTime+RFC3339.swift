@@ -9,17 +9,29 @@ extension WallTime {
 
     /// The time in UTC with exactly three digits of a fraction: `2026-01-01T00:00:00.000Z`.
     public func rfc3339() -> String {
-        let civil = CivilTime(self)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(24)
-        for (value, count, end) in [
-            (civil.year, 4, "-"), (civil.month, 2, "-"), (civil.day, 2, "T"), (civil.hour, 2, ":"),
-            (civil.minute, 2, ":"), (civil.second, 2, "."), (civil.nanosecond / 1_000_000, 3, "Z"),
-        ] {
-            bytes.append(digits: value, count: count)
-            bytes.append(contentsOf: end.utf8)
-        }
+        appendRFC3339(to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends what `rfc3339()` returns, without an allocation of its own.
+    package func appendRFC3339(to bytes: inout [UInt8]) {
+        let civil = CivilTime(self)
+        bytes.append(digits: civil.year, count: 4)
+        bytes.append(UInt8(ascii: "-"))
+        bytes.append(digits: civil.month, count: 2)
+        bytes.append(UInt8(ascii: "-"))
+        bytes.append(digits: civil.day, count: 2)
+        bytes.append(UInt8(ascii: "T"))
+        bytes.append(digits: civil.hour, count: 2)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(digits: civil.minute, count: 2)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(digits: civil.second, count: 2)
+        bytes.append(UInt8(ascii: "."))
+        bytes.append(digits: civil.nanosecond / 1_000_000, count: 3)
+        bytes.append(UInt8(ascii: "Z"))
     }
 
     private static func parse(_ text: Span<UInt8>) -> WallTime? {
