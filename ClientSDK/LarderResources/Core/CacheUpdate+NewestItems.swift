@@ -133,8 +133,9 @@ extension ListChange {
                 context.stored.contains(item.key) && !item.isBehind(query.members, tail)
                     && (item.isOwn || !query.members.contains(item.key) || item.isWaiting(in: query.members))
             }
-            guard !items.isEmpty else { return }
-            let removed = context.removed(from: &query, since: items.lazy.compactMap(\.asked).min())
+            // All are of one page, or of none.
+            guard let first = items.first else { return }
+            let removed = context.removed(from: &query, since: first.asked)
             var (isFull, isBehindOwn, isUncertain) = (false, false, false)
             for item in items {
                 if !item.isOwn, let asked = item.asked, asked < query.asked || removed.contains(item.key) {

@@ -72,17 +72,19 @@ extension StampClock {
     init(_ source: StampSource, _ outbox: DiskStore?, of content: DiskStore?, _ report: (LarderError) -> Void) {
         self.init(source, boot: 1)
         guard let outbox, let content else { return }
-        do { boot = try Self.storedBoot(source, outbox, content) } catch {
+        var stored: [UInt8]?
+        do {
+            stored = try outbox.metadata(Self.key)
+            boot = try Self.boot(stored, source) ?? Self.newBoot(source, outbox, content)
+        } catch {
             report(LarderError(error))
-            let stored = try? outbox.metadata(Self.key)
-            boot = min((Self.number(stored ?? nil) ?? 0) + 1, Stamp.bootMaximum)
+            boot = min((Self.number(stored) ?? 0) + 1, Stamp.bootMaximum)
         }
     }
 
-    private static func storedBoot(_ source: StampSource, _ outbox: DiskStore, _ content: DiskStore) throws -> Int64 {
-        if let boot = try boot(outbox.metadata(key), source) { return boot }
+    private static func newBoot(_ source: StampSource, _ outbox: DiskStore, _ content: DiskStore) throws -> Int64 {
         // The items of a boot must not survive a power loss that takes its number.
-        return try outbox.write(.powerLoss) { transaction in
+        try outbox.write(.powerLoss) { transaction in
             let stored = try transaction.metadata(key)
             if let boot = boot(stored, source) { return boot }
             // Without the row, which damage may have taken, the items say which boots there were.

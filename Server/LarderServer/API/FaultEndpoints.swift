@@ -225,7 +225,8 @@ extension ControlPlane {
         at pointer: (Int) -> String = { _ in "" }
     ) throws(Problem) -> [Fault] {
         try check(faults, in: world, at: pointer)
-        let named = try world.control.faults.add(faults, now: world.clock.uptime, replacesAll: replacesAll)
+        let (control, now) = (world.control, world.clock.uptime)
+        let named = try control.faults.add(faults, now: now, seed: control.seed, replacesAll: replacesAll)
         // After the faults are set: otherwise a commit in between would end a history that no fault uses yet.
         if world.control.faults.hasLag {
             do { try world.rememberHistory() } catch {

@@ -155,8 +155,13 @@ final class Waiter: Sendable {
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):
-            let result = plane.look(at: path, as: person, in: world)
-            let text = (try? JSONParser.parse(result.bytes))?.value(at: pointer)?.text
+            let text: String?
+            do {
+                text = try JSONParser.parse(plane.look(at: path, as: person, in: world).bytes).value(at: pointer)?.text
+            } catch {
+                // A reply that is not JSON has no such member: the wait goes on.
+                text = nil
+            }
             return (text == wanted, text == nil ? 0 : 1)
         }
     }

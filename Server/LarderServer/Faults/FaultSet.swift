@@ -28,9 +28,11 @@ extension Fault: NamedRule {
     static var countMaximum: Int { 10_000 }
 }
 
-/// The counters of a fault per device.
+/// The counters of a fault per device, and what its decisions follow from.
 struct FaultCounts: Sendable {
     let setAt: MonotonicTime
+    /// That of the world.
+    let seed: UInt64
     /// A hash of the fault's name.
     let hash: UInt64
     var ordinals: [String: Int] = [:]
@@ -62,9 +64,9 @@ extension FaultSet {
     // MARK: Setting
 
     /// As `RuleSet.add`.
-    func add(_ faults: [Fault], now: MonotonicTime, replacesAll: Bool = false) throws(Problem) -> [Fault] {
+    func add(_ faults: [Fault], now: MonotonicTime, seed: UInt64, replacesAll: Bool) throws(Problem) -> [Fault] {
         try add(faults, replacesAll: replacesAll) { fault in
-            FaultCounts(setAt: now, hash: ContentHash.hash64(Array(fault.id.utf8).span))
+            FaultCounts(setAt: now, seed: seed, hash: ContentHash.hash64(Array(fault.id.utf8).span))
         }
     }
 
@@ -139,7 +141,7 @@ extension FaultSet {
         guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }
         if let count = occurrence.count, counts.applications[device] ?? 0 >= count { return nil }
         let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: counts.hash)
-        var mixer = SeededGenerator(seed: seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
+        var mixer = SeededGenerator(seed: counts.seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
         let drawn = mixer.unit()
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
         counts.applications[device, default: 0] += 1

@@ -25,12 +25,8 @@ final class RuleSet<Rule: NamedRule, Counts: Sendable>: Sendable {
         var lastID = 0
     }
 
-    /// The seed of random choices.
-    let seed: UInt64
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
-
-    init(seed: UInt64 = 0) { self.seed = seed }
 
     /// Asked for every request.
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }

@@ -14,7 +14,9 @@ struct ReplySettings: Sendable, Hashable {
 
 /// The control plane of one world: its faults, gates, journal and settings. Safe from any thread.
 package final class WorldControl: WorldHooks {
-    let faults: FaultSet
+    /// The seed of all decisions about faults.
+    let seed: UInt64
+    let faults = FaultSet()
     let gates = GateSet()
     let journal: Journal
     let connections = ConnectionTable()
@@ -34,7 +36,7 @@ package final class WorldControl: WorldHooks {
     private let endings = Mutex<[UInt64: @Sendable () -> Void]?>([:])
 
     init(seed: UInt64, journalCapacity: Int) {
-        faults = FaultSet(seed: seed)
+        self.seed = seed
         journal = Journal(capacity: journalCapacity)
     }
 

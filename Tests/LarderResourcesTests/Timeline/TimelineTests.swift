@@ -387,6 +387,12 @@ struct TimelineTests {
         #expect(try await line(cache, feed) == "11 10 9 8 7 6 5 4")
     }
 
+    /// Removes an item from the store of a closed cache.
+    private func evict(_ id: String) throws {
+        let store = try DiskStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        try store.remove(Note.key(id))
+    }
+
     @Test func `an evicted item leaves a gap, which is filled`() async throws {
         let feed = source.resource()
         source.prepare([6, 5, 4], next: "after 4")
@@ -396,8 +402,7 @@ struct TimelineTests {
             try await cache.timeline(feed).refresh()
             try await cache.timeline(feed).loadOlder()
             cache.close()
-            let store = try DiskStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
-            try store.remove(Note.key("2"))
+            try evict("2")
         }
         let cache = try scene.cache()
         #expect(try await cache.line(feed) == "6 5 4 3 | 1 .")
@@ -416,8 +421,7 @@ struct TimelineTests {
             let cache = try scene.cache()
             for _ in 0..<2 { try await cache.timeline(feed).refresh() }
             cache.close()
-            let store = try DiskStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
-            try store.remove(Note.key("5"))
+            try evict("5")
         }
         let cache = try scene.cache()
         #expect(try await cache.line(feed) == "16 15 14 | 6 | 4")
