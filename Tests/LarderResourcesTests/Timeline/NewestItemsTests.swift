@@ -120,8 +120,7 @@ struct NewestItemsTests {
             try await cache.update { $0.insertNewest(Note(4), in: feed.key) }
             try await cache.update { update in update.edit(feed.key) { $0.removeAll { $0.id == "4" } } }
         }
-        let sync = ChangeSync(changes, into: cache)
-        for _ in 0..<2 { try await sync.catchUp() }
+        try await ChangeSync(changes, into: cache).catchUp()
         #expect(try await cache.line(feed) == "3 2 1")
     }
 
@@ -138,8 +137,7 @@ struct NewestItemsTests {
             }
         } during: {
         }
-        let sync = ChangeSync(changes, into: cache)
-        for _ in 0..<2 { try await sync.catchUp() }
+        try await ChangeSync(changes, into: cache).catchUp()
         #expect(try await cache.line(feed) == "2 3 1")
     }
 
@@ -159,8 +157,7 @@ struct NewestItemsTests {
             source.prepare([3, 2, 1], next: "after 1")
             try await cache.timeline(feed).refresh()
         }
-        let sync = ChangeSync(changes, into: cache)
-        for _ in 0..<2 { try await sync.catchUp() }
+        try await ChangeSync(changes, into: cache).catchUp()
         let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
         #expect(shown.freshness == (isLater ? .stale(.invalidated) : .fresh))
     }
