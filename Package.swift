@@ -227,7 +227,8 @@ let package = Package(
         tests(
             "LarderStorageTests",
             [
-                "LarderTime", "LarderCoding", "LarderTLS", "LarderStorage", "TestSupport", "SDKTestSupport",
+                "LarderTime", "LarderCoding", "LarderTLS", "LarderStorage", "FileFaults", "TestSupport",
+                "SDKTestSupport",
             ]
         ),
         tests(

@@ -165,7 +165,7 @@ package final class DiskContext: Sendable {
     /// Keeps an event until `deliver()`.
     func post(_ event: DiskStore.Event) { deferred.withLock { $0.events.append(event) } }
 
-    /// Delivers the events. Called without a lock.
+    /// Delivers the events, and those of the content that this store has evicted items from. Called without a lock.
     func deliver() {
         let events = deferred.withLock { deferred in
             guard !deferred.events.isEmpty else { return [DiskStore.Event]() }
@@ -173,5 +173,6 @@ package final class DiskContext: Sendable {
             return deferred.events
         }
         for event in events { configuration.onEvent(event) }
+        configuration.content()?.context.deliver()
     }
 }

@@ -1,4 +1,5 @@
 import LarderSQLite
+import Synchronization
 
 /// Disk space that is reserved for sending the outbox: sending needs a write, and without it a disk filled by the outbox would stay
 /// full for ever.
@@ -67,7 +68,7 @@ extension DiskStore {
     func shrink(_ state: inout WriterState) throws {
         try checkpointIfPossible(&state)
         if let content = context.configuration.content() {
-            try content.changing { state in try content.checkpointIfPossible(&state) }
+            try content.writer.withLock { state in try content.checkpointIfPossible(&state) }
         }
         do {
             try connectedWriter(&state).database.releasePages(.max)
@@ -77,7 +78,8 @@ extension DiskStore {
         try checkpointIfPossible(&state)
     }
 
-    private func giveUpContent() throws(DiskError) -> Bool { try changing { state in try giveUpContent(&state) } }
+    /// The events are delivered with those of the outbox, which is locked now.
+    private func giveUpContent() throws -> Bool { try writer.withLock { state in try giveUpContent(&state) } }
 
     /// Evicts some items; false if there is none, or no room to do it. It needs room in the log, which is emptied first if there is none.
     private func giveUpContent(_ state: inout WriterState) throws -> Bool {

@@ -1,3 +1,4 @@
+import FileFaults
 import LarderTime
 import SDKTestSupport
 import Synchronization
@@ -145,5 +146,27 @@ struct DiskBudgetTests {
         free.withLock { $0 = nil }
         for index in 30..<50 { try store.put(fixture.entity("\(index)", payload(1))) }
         #expect(try store.statistics().bytes > 15_000)
+    }
+
+    @Test func `what is evicted for the outbox is reported while no store is locked`()
+        throws
+    {
+        let faults = FaultPlan()
+        let opened = Mutex<[DiskStore]>([])
+        let wereFree = Mutex<[Bool]>([])
+        let store = try fixture.store {
+            $0.faults = faults
+            $0.onEvent = { event in
+                guard case .evicted = event else { return }
+                let areFree = opened.withLock { $0 }.allSatisfy { $0.writer.withLockIfAvailable { _ in true } ?? false }
+                wereFree.withLock { $0.append(areFree) }
+            }
+        }
+        let outbox = try store.outboxStore()
+        opened.withLock { $0 = [store, outbox] }
+        for index in 0..<40 { try store.put(fixture.entity("\(index)", payload(1, 100_000))) }
+        faults.limitRoom(to: 0)
+        #expect(try outbox.makeRoom())
+        #expect(wereFree.withLock { $0 } == [true])
     }
 }
