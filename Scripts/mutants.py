@@ -40,7 +40,7 @@ MUTANTS = {
         (
             "ClientSDK/LarderStorage/DiskConnection+Writing.swift",
             "        return try first(\n            .upsert,",
-            "        if MUTANT { try run(.remove, item.kind, item.space, item.key) }\n        return try first(\n            .upsert,",
+            "        if MUTANT { try run(.remove, kind, space, key) }\n        return try first(\n            .upsert,",
         ),
     ],
     "tombstones": [
