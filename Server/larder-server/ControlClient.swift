@@ -17,7 +17,9 @@ struct ControlClient {
     /// - Parameter timeoutSeconds: how long the server may send nothing. The default is longer than the longest wait that the
     ///   server accepts.
     init(_ url: String, timeoutSeconds: Int = 660) throws(UsageError) {
-        let advice = "invalid server URL '\(url)'; use a URL such as http://127.0.0.1:8080"
+        let advice =
+            "invalid server URL '\(url)'; use a URL such as http://127.0.0.1:8080"
+            + (url.hasPrefix("https:") ? " (with --tls the server speaks http on the same port)" : "")
         guard let parsed = HTTPURL(url.contains("://") ? url : "http://" + url, schemes: [.http]) else {
             throw UsageError(message: advice)
         }

@@ -69,6 +69,7 @@ struct ServerCommandTests {
             (["--host", "0.0.0.0"], "--control-token"), (["--check"], "--check requires --database"),
             (["--check", "--database", "x", "--seed", "1"], "omit --seed"),
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
+            (["--check-health", "https://x"], "speaks http on the same port"),
             (["--seed", "1", "--port", "0", "--faults", script], "\(script):1: "),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
             (["--certificate", "x.pem"], "--certificate and --key belong together"),
