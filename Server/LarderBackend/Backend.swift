@@ -24,7 +24,7 @@ package struct Backend: Sendable {
         _ owner: WorldExchange,
         otherwise: (() -> Void)? = nil
     ) -> Reply? {
-        let own = customRoutes.routes.matches(request.path)
+        let own = owner.customRoutes
         if let otherwise, own.isEmpty {
             otherwise()
             return nil
@@ -34,9 +34,22 @@ package struct Backend: Sendable {
         var result: Reply
         do {
             try limit(request, owner, &limits)
-            guard let reply = try answer(request, exchange.adding(crossOrigin + limits), owner, own, otherwise) else {
-                return nil
+            let inner = exchange.adding(crossOrigin + limits)
+            var found = try own.isEmpty ? nil : answerByRoute(request, inner, owner)
+            if found == nil {
+                // A preflight for a route is answered here.
+                if let otherwise, request.preflightedMethod.map({ own.accepting($0).isEmpty }) ?? true {
+                    otherwise()
+                    return nil
+                }
+                let version = ResponseCache.Version(request, owner)
+                if let known = version.flatMap({ owner.world.cache.find($0) }), owner.adopt(known.session) {
+                    found = known.representation.reply(to: request, now: owner.world.clock.now)
+                } else {
+                    found = try answer(request, inner, owner, version)
+                }
             }
+            guard let reply = found else { return nil }
             result = reply
         } catch { result = error.reply }
         // The fields of a custom route are not known in advance.
@@ -73,30 +86,26 @@ package struct Backend: Sendable {
         }
     }
 
-    /// - Parameter own: the custom routes for the path.
+    /// The reply of the first custom route whose conditions hold; nil if there is none.
+    private func answerByRoute(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) throws(Problem)
+        -> Reply?
+    {
+        for match in owner.customRoutes.answering(request) {
+            if let reply = try match.route.answer(Call(request, exchange, owner, match)) { return reply }
+        }
+        return nil
+    }
+
+    /// Answers a request that no custom route answers and whose reply is not in the cache.
+    ///
+    /// - Parameter version: what the reply is stored for; nil if it is not.
     private func answer(
         _ request: Request,
         _ exchange: Exchange,
         _ owner: WorldExchange,
-        _ own: [RouteMatch],
-        _ otherwise: (() -> Void)?
+        _ version: ResponseCache.Version?
     ) throws(Problem) -> Reply? {
-        let world = owner.world
-        // A route for every method does not answer the question of a browser whether it may ask.
-        let fitting = request.isPreflight ? own.filter { $0.route.method == .options } : own.accepting(request.method)
-        for match in fitting {
-            if let reply = try match.route.answer(Call(request, exchange, owner, match)) { return reply }
-        }
-        // A preflight for a route is answered here.
-        let isPreflighted = request.preflightedMethod.map { !own.accepting($0).isEmpty } ?? false
-        if let otherwise, !isPreflighted {
-            otherwise()
-            return nil
-        }
-        let version = ResponseCache.Version(request, owner)
-        if let known = version.flatMap({ world.cache.find($0) }), owner.adopt(known.session) {
-            return known.representation.reply(to: request, now: world.clock.now)
-        }
+        let (world, own) = (owner.world, owner.customRoutes)
         // A preflight of a path without a collection is answered, so that a page can read the 404 of its request.
         let reason =
             world.hasCollections && request.method != .options
@@ -108,7 +117,7 @@ package struct Backend: Sendable {
         let methods = (matches + own).methods
         let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
-            if !fitting.isEmpty {
+            if !own.answering(request).isEmpty {
                 throw ProblemType.notFound(
                     "No route for \(request.method) \(request.pathText.prefix(200)) has conditions that this request meets."
                 )

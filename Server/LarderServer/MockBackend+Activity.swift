@@ -25,11 +25,11 @@ extension MockBackend {
         }
         for loop in loops {
             found += await withCheckedContinuation { continuation in
-                loop.executeOrElse(
+                loop.execute(
                     // Live channels have heartbeats.
                     { [hasReaders] in continuation.resume(returning: loop.activity(countsTimers: !hasReaders)) },
                     // The server has stopped.
-                    { continuation.resume(returning: []) }
+                    orElse: { continuation.resume(returning: []) }
                 )
             }
         }

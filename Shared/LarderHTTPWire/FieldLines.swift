@@ -19,17 +19,9 @@ package struct FieldLines: Sendable, Hashable {
     ///   - start: the offset after the start line and its line end.
     ///   - acceptsFolds: whether a continuation line (RFC 9112 §5.2) is accepted; it becomes a line with an empty name.
     package init(_ head: [UInt8], from start: Int, acceptsFolds: Bool = false) throws(Rejection) {
-        self.init(head: head, lines: try Self.lines(head, from: start, acceptsFolds))
-    }
-
-    static func endOfLine(_ head: [UInt8], from start: Int) -> Int {
-        ByteSearch.firstCR(in: head.span, from: start)
-    }
-
-    private static func lines(_ head: [UInt8], from first: Int, _ acceptsFolds: Bool) throws(Rejection) -> [Line] {
         var lines: [Line] = []
         lines.reserveCapacity(12)
-        var start = first
+        var start = start
         while start < head.count {
             var colon = start
             while colon < head.count, isTokenByte(head[colon]) { colon += 1 }
@@ -52,7 +44,11 @@ package struct FieldLines: Sendable, Hashable {
             lines.append(Line(name: Int32(start)..<Int32(colon), value: Int32(valueStart)..<Int32(end)))
             start = lineEnd + 2
         }
-        return lines
+        self.init(head: head, lines: lines)
+    }
+
+    static func endOfLine(_ head: [UInt8], from start: Int) -> Int {
+        ByteSearch.firstCR(in: head.span, from: start)
     }
 
     /// The value of the first field line with that name.

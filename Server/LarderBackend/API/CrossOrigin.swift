@@ -19,19 +19,17 @@ package enum CrossOrigin {
     )
 
     /// The field lines that let a page of any origin read the reply to a request; empty if the request has no `Origin`.
-    package static func lines(for request: Request) -> [UInt8] { lines(for: request, exposed) }
-
-    /// As `lines(for:)`, for a reply with fields of its own; empty if the reply itself says who may read it.
-    static func lines(for request: Request, reading head: ReplyHead) -> [UInt8] {
-        guard request.fields.range(of: "origin") != nil, head["Access-Control-Allow-Origin"] == nil else { return [] }
-        let names = head.fields.map(\.name).filter { !$0.lowercased().hasPrefix("access-control-") }
-        return lines(for: request, exposed(with: names))
-    }
-
-    private static func lines(for request: Request, _ exposed: String) -> [UInt8] {
-        guard let origin = request.fields.combined(.origin) else { return [] }
-        let names = ["Allow-Origin: \(origin)", "Allow-Credentials: true", "Expose-Headers: \(exposed)"]
-        return names.flatMap { Array("Access-Control-\($0)\r\n".utf8) }
+    ///
+    /// - Parameter head: that of a reply with fields of its own, which the page can read too. If it says itself who may read it, there are
+    ///   no lines.
+    package static func lines(for request: Request, reading head: ReplyHead? = nil) -> [UInt8] {
+        guard let origin = request.fields.combined(.origin), head?["Access-Control-Allow-Origin"] == nil else {
+            return []
+        }
+        let names = head?.fields.map(\.name).filter { !$0.lowercased().hasPrefix("access-control-") } ?? []
+        let exposed = exposed(with: names)
+        let lines = ["Allow-Origin: \(origin)", "Allow-Credentials: true", "Expose-Headers: \(exposed)"]
+        return lines.flatMap { Array("Access-Control-\($0)\r\n".utf8) }
     }
 
     /// The names on the default list, and others that a page could not read.

@@ -60,6 +60,11 @@ extension [Route] {
 extension [RouteMatch] {
     package func accepting(_ method: Method) -> [RouteMatch] { filter { $0.route.accepts(method) } }
 
+    /// Those of the request's method. A route for every method does not answer the question of a browser whether it may ask.
+    func answering(_ request: Request) -> [RouteMatch] {
+        request.isPreflight ? filter { $0.route.method == .options } : accepting(request.method)
+    }
+
     /// The methods that the routes accept.
     var methods: [Method] { flatMap { $0.route.method.map { [$0] } ?? [.get, .post, .put, .patch, .delete] } }
 }

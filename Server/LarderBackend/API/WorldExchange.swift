@@ -23,6 +23,8 @@ package final class WorldExchange: @unchecked Sendable {
     package let world: World
     /// The length in bytes of the world's prefix in the path.
     package let prefixLength: Int
+    /// The custom routes for the path when the exchange began, whatever the method.
+    package let customRoutes: [RouteMatch]
     package var deviations = Deviations()
     /// The caller's row; 0 for an anonymous caller, and before it is known.
     package private(set) var viewer: Int64 = 0
@@ -40,9 +42,8 @@ package final class WorldExchange: @unchecked Sendable {
     var sequel: ReplySequel?
     private var known: (session: SessionRow, stamp: UInt64)?
 
-    package init(_ world: World, prefixLength: Int = 0) {
-        self.world = world
-        self.prefixLength = prefixLength
+    package init(_ world: World, prefixLength: Int = 0, _ customRoutes: [RouteMatch] = []) {
+        (self.world, self.prefixLength, self.customRoutes) = (world, prefixLength, customRoutes)
     }
 
     /// The session of the request's token; nil without one. It is found again only after a commit.

@@ -156,7 +156,7 @@ enum CollectionEndpoints {
             }
             let row = try store.collections.newDocument(id, document, in: collection, at: commit.now)
             try commit.add(row, to: store)
-            return .created(at: "/\(name)/\(QueryString.percentEncoded(id.text))", row.document)
+            return .written(row.document, createdAt: "/\(name)/\(QueryString.percentEncoded(id.text))")
         }
     }
 
@@ -193,7 +193,7 @@ enum CollectionEndpoints {
                 row.members = JSONObject([JSONObject.Member(name: "id", value: old)] + row.members.members)
             }
             try commit.save(row, in: store)
-            return .existing(row.document)
+            return .written(row.document)
         }
     }
 

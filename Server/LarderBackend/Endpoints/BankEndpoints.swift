@@ -97,7 +97,7 @@ enum BankEndpoints {
                     try commit.add(transaction, to: store)
                 }
             }
-            return .created(at: "/v1/transfers/xfer_\(row)", try store.json(.transfer, row))
+            return .written(try store.ledger.json(transfer: row), createdAt: "/v1/transfers/xfer_\(row)")
         }
     }
 
@@ -111,7 +111,7 @@ enum BankEndpoints {
             guard try store.ledger.isParty(call.viewer, to: row) else {
                 throw ProblemType.notFound("You have no transfer xfer_\(row).")
             }
-            return try store.json(.transfer, row)
+            return try store.ledger.json(transfer: row)
         }
         return .json(.ok, body)
     }

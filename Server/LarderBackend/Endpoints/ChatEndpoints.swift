@@ -84,7 +84,7 @@ enum ChatEndpoints {
             let name = EntityRow.messageName(clientID, by: call.viewer)
             if let message = try store.entities.find(.message, named: name, in: conversation) {
                 // The client's ID identifies the message: a retry finds the message of the first attempt.
-                return .existing(try sent(message, clientID: clientID, text: text, in: store))
+                return .written(try sent(message, clientID: clientID, text: text, in: store))
             }
             let message = EntityRow.message(
                 try store.entities.next(.message).row,
@@ -97,7 +97,7 @@ enum ChatEndpoints {
             )
             try commit.add(message, to: store)
             try touch(conversation, in: store, &commit)
-            return .created(at: "/v1/messages/\(message.id.text)", try store.json(.message, message.id.row))
+            return .written(try store.json(.message, message.id.row), createdAt: "/v1/messages/\(message.id.text)")
         }
     }
 

@@ -110,7 +110,7 @@ enum FeedEndpoints {
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             let row = try store.entities.next(.post).row
             try commit.add(.post(row, author: author, text: text, image: image, created: commit.now), to: store)
-            return .created(at: "/v1/posts/post_\(row)", try store.json(.post, row, viewer: author))
+            return .written(try store.json(.post, row, viewer: author), createdAt: "/v1/posts/post_\(row)")
         }
     }
 

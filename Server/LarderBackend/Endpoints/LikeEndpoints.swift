@@ -35,7 +35,7 @@ enum LikeEndpoints {
             post.members["likeCount"] = .integer(count)
             try commit.save(post, in: store)
         }
-        return .existing(try store.json(.post, row, viewer: call.viewer))
+        return .written(try store.json(.post, row, viewer: call.viewer))
     }
 
     private struct Item {

@@ -101,7 +101,7 @@ enum TaskEndpoints {
         return try Idempotency.run(call, isKeyRequired: false) { store, commit in
             if let clientID, let task = try store.entities.find(.task, named: clientID, in: creator), !task.isDeleted {
                 // The client's ID identifies the task: a retry finds the task of the first attempt, whatever it is by now.
-                return .existing(try store.json(.task, task.id.row))
+                return .written(try store.json(.task, task.id.row))
             }
             let row = try store.entities.next(.task).row
             var task = EntityRow.task(
@@ -114,7 +114,7 @@ enum TaskEndpoints {
             )
             try changes.apply(to: &task, in: store)
             try commit.add(task, to: store)
-            return .created(at: "/v1/tasks/task_\(row)", try store.json(.task, row))
+            return .written(try store.json(.task, row), createdAt: "/v1/tasks/task_\(row)")
         }
     }
 
@@ -129,7 +129,7 @@ enum TaskEndpoints {
             var task = try call.own(id, in: store, isConditionRequired: true)
             try changes.apply(to: &task, in: store)
             try commit.save(task, in: store)
-            return .existing(try store.json(.task, id.row))
+            return .written(try store.json(.task, id.row))
         }
     }
 }

@@ -227,7 +227,7 @@ enum UploadEndpoints {
             let fields = fields(of: upload, size: upload.length, isTus: true)
             return Reply(status: .noContent, fields: fields, body: .empty)
         }
-        var reply = Reply.created(at: "/v1/images/\(identifier(upload.row))", image)
+        var reply = Reply.written(image, createdAt: "/v1/images/\(identifier(upload.row))")
         reply.head.append("Upload-Complete", "?1")
         return reply
     }

@@ -17,23 +17,17 @@ extension Reply {
 
     package static let noContent = Reply(status: .noContent, fields: [.cacheControl: "no-store"])
 
-    /// A new resource, at this path.
-    static func created(at path: String, _ json: [UInt8]) -> Reply {
-        result(.created, json, [.location: path])
-    }
-
-    /// A resource that already existed.
-    static func existing(_ json: [UInt8]) -> Reply { result(.ok, json, Fields()) }
-
     /// The reply to a write, with the resource in its present state. A client may keep it and validate it. It may be older than it seems,
     /// because it is sent again for the same idempotency key: it is never fresh.
-    private static func result(_ status: Status, _ json: [UInt8], _ fields: Fields) -> Reply {
-        var fields = fields
+    ///
+    /// - Parameter path: that of a new resource; nil for one that already existed.
+    static func written(_ json: [UInt8], createdAt path: String? = nil) -> Reply {
+        var fields: Fields = path.map { [.location: $0] } ?? [:]
         fields.set(.contentType, "application/json")
-        fields.set(.cacheControl, CachePolicy.revalidate.description)
+        fields.set(.cacheControl, CachePolicy.revalidate)
         fields.set(.etag, EntityTag.strong(contentOf: json.span).description)
         fields.set(.vary, "Authorization, Origin")
-        return Reply(status: status, fields: fields, body: .bytes(json))
+        return Reply(status: path == nil ? .ok : .created, fields: fields, body: .bytes(json))
     }
 }
 

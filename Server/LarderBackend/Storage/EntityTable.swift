@@ -132,8 +132,7 @@ struct EntityTable {
 
     /// Appends an entity as `viewer` sees it; nil if it does not exist.
     func append(_ id: EntityID, viewer: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
-        if id.kind == .transfer { return try LedgerTable(sql: sql).append(transfer: id.row, to: &bytes) }
-        return try sql.first(
+        try sql.first(
             "SELECT id, list, head, version, updated FROM entities WHERE kind = ? AND id = ? AND deleted = 0",
             [id.kind.rawValue, id.row]
         ) { row throws(SQLiteError) in

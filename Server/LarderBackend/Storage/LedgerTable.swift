@@ -38,20 +38,18 @@ struct LedgerTable {
         return (transfer, transactions)
     }
 
-    /// Appends a transfer of money between two accounts of one currency; nil if there is none.
-    func append(transfer row: Int64, to bytes: inout [UInt8]) throws(SQLiteError) -> EntityVersion? {
+    /// A transfer of money between two accounts of one currency; empty if there is none.
+    func json(transfer row: Int64) throws(SQLiteError) -> [UInt8] {
         try sql.first("SELECT source, target, amount, currency, note, at FROM transfers WHERE id = ?", [row]) {
             transfer in
-            let at = transfer.time(5)
-            bytes +=
-                JSONValue.members([
-                    "id": EntityID(.transfer, row).json, "fromAccountId": EntityID(.account, transfer.int64(0)).json,
-                    "toAccountId": EntityID(.account, transfer.int64(1)).json,
-                    "amount": .money(transfer.int64(2), transfer.text(3)), "note": .string(transfer.text(4)),
-                    "status": .string("completed"), "createdAt": at.json, "version": .integer(1), "updatedAt": at.json,
-                ]).encoded
-            return EntityVersion(number: 1, updated: at)
-        }
+            let at = transfer.time(5).json
+            return JSONValue.members([
+                "id": EntityID(.transfer, row).json, "fromAccountId": EntityID(.account, transfer.int64(0)).json,
+                "toAccountId": EntityID(.account, transfer.int64(1)).json,
+                "amount": .money(transfer.int64(2), transfer.text(3)), "note": .string(transfer.text(4)),
+                "status": .string("completed"), "createdAt": at, "version": .integer(1), "updatedAt": at,
+            ]).encoded
+        } ?? []
     }
 
     /// Whether one of the accounts of a transfer is the person's.

@@ -7,7 +7,10 @@ import LarderTime
 package enum Authenticator {
     /// The session of the bearer token; nil without one. Browsers cannot set fields on WebSocket and EventSource requests, so the token
     /// may be in the query there (RFC 6750 §2.3).
+    ///
+    /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 requires.
     static func session(of request: Request, in world: World) throws(Problem) -> SessionRow? {
+        var given: String?
         if let credentials = request.fields[.authorization] {
             // The scheme is case-insensitive (RFC 9110 §11.1) and followed by one or more spaces (§11.4).
             let parts = credentials.split(separator: " ")
@@ -19,16 +22,11 @@ package enum Authenticator {
                     fields: challenge("invalid_request")
                 )
             }
-            return try session(token: parts[1], in: world)
+            given = String(parts[1])
+        } else if request.path.starts(with: "/v1/live".utf8) {
+            given = QueryString(parsing: Array(request.query ?? []))?.first("access_token")
         }
-        guard request.path.starts(with: "/v1/live".utf8), let query = QueryString(parsing: Array(request.query ?? [])),
-            let token = query.first("access_token")
-        else { return nil }
-        return try session(token: token, in: world)
-    }
-
-    /// - Throws: `invalid-token` or `token-expired`, with the challenge that RFC 6750 §3 requires.
-    private static func session(token: some StringProtocol, in world: World) throws(Problem) -> SessionRow {
+        guard let token = given else { return nil }
         let digest = SessionTable.digest(token)
         let session = try world.read { try $0.sessions.find(access: digest) }
         guard let session else {

@@ -137,19 +137,15 @@ package final class World: Sendable {
             let store = confined.store
             var commit = Commit(now: clock.now)
             let result = try store.database.transaction { try body(store, &commit) }
-            return (result, announce(commit, confined))
+            // The store is still locked, so that announcements are in commit order, and a client that has the reply cannot be served an
+            // older state.
+            let number = commits.add(1, ordering: .relaxed).newValue
+            confined.history?.committed(number, at: commit.now)
+            invalidateReplies()
+            live.publish(commit.changes, from: store)
+            hooks.committed(number)
+            return (result, number)
         }
-    }
-
-    /// Runs while the store is still locked, so that announcements are in commit order, and a client that has the reply cannot
-    /// be served an older state.
-    private func announce(_ commit: Commit, _ confined: Confined) -> Int64 {
-        let number = commits.add(1, ordering: .relaxed).newValue
-        confined.history?.committed(number, at: commit.now)
-        invalidateReplies()
-        live.publish(commit.changes, from: confined.store)
-        hooks.committed(number)
-        return number
     }
 
     /// The stamp of the state: a cached reply is valid while it is that of the state from which the reply was made.

@@ -56,7 +56,10 @@ struct Output {
     mutating func flush(to descriptor: Int32) -> Outcome {
         isBlocked = true
         while let first = pieces.first {
-            switch send(descriptor, first, from: start) {
+            let outcome =
+                tls?.send(first, from: start) { SystemCall.send(descriptor, $0, from: $1) }
+                ?? SystemCall.send(descriptor, first, from: start)
+            switch outcome {
             case .count(let count):
                 sentCount += count
                 waitingBytes -= count
@@ -76,11 +79,6 @@ struct Output {
         }
         isBlocked = false
         return .drained
-    }
-
-    private mutating func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int) -> SystemCall.Outcome {
-        tls?.send(bytes, from: offset) { SystemCall.send(descriptor, $0, from: $1) }
-            ?? SystemCall.send(descriptor, bytes, from: offset)
     }
 }
 

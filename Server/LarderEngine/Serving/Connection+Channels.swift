@@ -97,9 +97,10 @@ extension Connection {
         if let pacer { pacer.finish(end) } else { end() }
     }
 
+    /// Lets the connection continue at the end of this turn of its loop, or of the next one if this one is ending.
     func markDirty() {
         guard !isDirty else { return }
         isDirty = true
-        loop.markDirty(self)
+        loop.dirty.append(self)
     }
 }

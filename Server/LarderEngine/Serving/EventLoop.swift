@@ -38,7 +38,7 @@ package final class EventLoop: @unchecked Sendable {
     var pools: [UpstreamPool] = []
     private(set) var timers = TimerQueue()
     /// Connections with output to write, or with requests that were read and waited for earlier replies.
-    private var dirty: [Connection] = []
+    var dirty: [Connection] = []
     /// How many of these have been flushed and have further requests.
     private var resumingCount = 0
     /// Jobs from the mailbox that have not run, the next one last.
@@ -85,12 +85,10 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: Jobs and timers, from any thread
 
-    /// Runs a job on the loop, after earlier ones. After the loop's end jobs are discarded.
-    package func execute(_ job: @escaping @Sendable () -> Void) { executeOrElse(job, nil) }
-
-    /// As `execute`; if the loop has ended, `otherwise` runs immediately. A job that was accepted and not run when the loop
-    /// ends is discarded, and its `otherwise` runs.
-    package func executeOrElse(_ job: @escaping @Sendable () -> Void, _ otherwise: (@Sendable () -> Void)?) {
+    /// Runs a job on the loop, after earlier ones. A job that was not run when the loop ends, or comes after that, is discarded.
+    ///
+    /// - Parameter otherwise: runs if the job is discarded.
+    package func execute(_ job: @escaping @Sendable () -> Void, orElse otherwise: (@Sendable () -> Void)? = nil) {
         let (mustWake, hasEnded) = mailbox.withLock { mailbox in
             guard !mailbox.hasEnded else { return (false, true) }
             mailbox.jobs.append((job, otherwise))
@@ -258,9 +256,6 @@ package final class EventLoop: @unchecked Sendable {
     func forget(_ descriptor: Int32) {
         if users.removeValue(forKey: descriptor) != nil { poller.forget(descriptor) }
     }
-
-    /// Lets a connection continue at the end of this turn, or of the next one if this one is ending.
-    func markDirty(_ connection: Connection) { dirty.append(connection) }
 
     /// Sends the finished replies of a turn. A connection with further requests is marked again, and goes on after all others.
     private func flushReplies() {

@@ -80,12 +80,12 @@ package final class HTTPServer: Sendable {
     ) {
         guard let loop = loops.first else { return last() }
         let next: @Sendable () -> Void = { visit(loops.dropFirst(), job, then: last) }
-        loop.executeOrElse(
+        loop.execute(
             {
                 job(loop)
                 next()
             },
-            next
+            orElse: next
         )
     }
 

@@ -7,13 +7,13 @@ extension ControlPlane {
 
     /// Answers a request, or returns nil and completes the exchange later. On the loop of the exchange.
     func answer(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) -> Reply? {
-        func respond(_ request: Request, _ exchange: Exchange) -> Reply? {
-            // What no route answers, another server or a recording does.
-            let otherwise = hasDomain ? nil : { self.forward(request, exchange, owner) }
-            return backend.handle(request, exchange, owner, otherwise: otherwise)
-        }
-        guard let contract = contractChecks.contract else { return respond(request, exchange) }
-        return contract.checking(request, exchange, owner, respond)
+        var (request, exchange) = (request, exchange)
+        let check = contractChecks.contract?.check(&request, &exchange, owner)
+        // What no route answers, another server or a recording does.
+        let otherwise = hasDomain ? nil : { [request, exchange] in self.forward(request, exchange, owner) }
+        let reply = backend.handle(request, exchange, owner, otherwise: otherwise)
+        if let reply { check?(reply) }
+        return reply
     }
 
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) {
@@ -33,9 +33,8 @@ extension ControlPlane {
     /// What has answered a request: the control plane, if the request belongs to no world.
     func route(of request: Request, _ owner: WorldExchange?) -> RequestCounts.Route {
         guard let owner else { return .control }
-        let path = request.droppingPathPrefix(owner.prefixLength).path
         return switch origin {
-        case _ where backend.customRoutes.accept(request.method, path): .routes
+        case _ where !owner.customRoutes.accepting(request.method).isEmpty: .routes
         case .domain: owner.world.hasCollections ? .data : .demo
         case .proxy: .proxy
         case .recording: .recording

@@ -103,11 +103,14 @@ final class ControlPlane: ExchangeHandler {
     // MARK: Requests
 
     func context(of request: Request) -> ExchangeContext? {
-        guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else { return WorldExchange(main) }
+        guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else {
+            return WorldExchange(main, backend.customRoutes.routes.matches(request.path))
+        }
+        let inner = request.droppingPathPrefix(path.prefixLength)
         // Exchanges with the control plane belong to no world, except for the echo.
-        if path.isControl, !isEcho(request.droppingPathPrefix(path.prefixLength)) { return nil }
+        if path.isControl, !isEcho(inner) { return nil }
         return worlds.find(path.isControl ? World.mainID : path.worldID).map {
-            WorldExchange($0, prefixLength: path.prefixLength)
+            WorldExchange($0, prefixLength: path.prefixLength, backend.customRoutes.routes.matches(inner.path))
         }
     }
 
@@ -280,7 +283,7 @@ final class ControlPlane: ExchangeHandler {
             }
         } catch { return error.reply }
         guard let loop = server.withLock({ $0?.loops.first }) else { return Reply(status: .serviceUnavailable) }
-        let owner = WorldExchange(world)
+        let owner = WorldExchange(world, backend.customRoutes.routes.matches(request.path))
         (owner.deviations.isDetached, owner.deviations.isLook) = (true, isLook)
         let reply = backend.handle(request, Exchange(detachedOn: loop) { _ in }, owner)
         return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)

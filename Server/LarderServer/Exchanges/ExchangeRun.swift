@@ -68,7 +68,7 @@ final class ExchangeRun: @unchecked Sendable {
     private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
 
     func start() {
-        if isOnStaleConnection { return finish(.reset, nil, ending: "reset") }
+        if isOnStaleConnection { return finish(.reset, nil) }
         after(delay(at: .beforeRead) + delay(at: .afterRead)) { [self] in
             // Actors between a client's pull and its push run before any gate or fault.
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
@@ -101,16 +101,22 @@ final class ExchangeRun: @unchecked Sendable {
     private func act() {
         // Nobody waits for a read any more.
         if exchange.isAbandoned, request.method.isSafe { return }
-        if let part = partOfUpload {
-            // What has arrived of a resumable upload is kept.
-            dispatch(part)
-        } else if let ending = ending(at: .beforeRead, .requestBody, .afterRead) {
-            end(ending)
-        } else if let reply = plane.stubPreflight(request, in: world) {
-            send(reply)
-        } else {
-            dispatch()
+        // What has arrived of a resumable upload is kept.
+        if let part = partOfUpload { return dispatch(part) }
+        if let ending = ending(at: .beforeRead, .requestBody, .afterRead) { return end(ending) }
+        if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
+        var processing = FaultProcessing(request: request)
+        for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
+        owner.deviations.past = processing.past
+        owner.deviations.live = processing.live.map {
+            FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }
+        repeats = processing.repeats
+        // A reply whose text is changed on its way is not compressed.
+        if world.control.current.drift != nil {
+            processing.request = processing.request.removing(["accept-encoding"])
+        }
+        dispatch(processing.request)
     }
 
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
@@ -177,26 +183,8 @@ final class ExchangeRun: @unchecked Sendable {
 
     // MARK: Processing
 
-    private func dispatch() {
-        var processing = FaultProcessing(request: request)
-        for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
-        var deviations = WorldExchange.Deviations()
-        deviations.past = processing.past
-        deviations.live = processing.live.map {
-            FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
-        }
-        repeats = processing.repeats
-        // A reply whose text is changed on its way is not compressed.
-        if world.control.current.drift != nil {
-            processing.request = processing.request.removing(["accept-encoding"])
-        }
-        owner.deviations = deviations
-        dispatch(processing.request)
-    }
-
     private func dispatch(_ request: Request) {
-        var inner = exchange
-        inner.interceptor = { [self] reply in
+        let answered: @Sendable (Reply) -> Void = { [self] reply in
             if repeats > 0 {
                 // Like a proxy that retries: the same request is processed again, and the second reply is sent.
                 repeats -= 1
@@ -205,15 +193,13 @@ final class ExchangeRun: @unchecked Sendable {
                 replied(reply)
             }
         }
-        if exchange.loop.isCurrent {
-            if let reply = plane.answer(request, inner, owner) { inner.complete(reply) }
-        } else {
-            // After the release of a gate or a change of the clock this is another thread; requests are processed on their
-            // loop.
-            exchange.loop.execute { [self, inner] in
-                if let reply = plane.answer(request, inner, owner) { inner.complete(reply) }
-            }
+        var inner = exchange
+        inner.interceptor = answered
+        let answer: @Sendable () -> Void = { [self, inner] in
+            if let reply = plane.answer(request, inner, owner) { answered(reply) }
         }
+        // After the release of a gate or a change of the clock this is another thread; requests are processed on their loop.
+        if exchange.loop.isCurrent { answer() } else { exchange.loop.execute(answer) }
     }
 
     // MARK: Stages after the commit
@@ -236,15 +222,13 @@ final class ExchangeRun: @unchecked Sendable {
     private func end(_ ending: FaultEnding) {
         switch ending {
         case .respond(let canned): send(plane.reply(canned, to: request, from: facts.device, in: world))
-        case .cut(let how): cut(how)
+        case .cut(let how): finish(how, nil)
         case .expireToken: send(plane.tokenExpired(to: request, in: world))
         case .refuseConnections(let duration):
             plane.closeListener(for: duration, clock: world.clock)
-            cut(.reset)
+            finish(.reset, nil)
         }
     }
-
-    private func cut(_ how: FaultAction.ExchangeCut) { finish(how.ending, nil, ending: how.words.whole) }
 
     /// - Parameter hasOwnLinks: whether links of the API in the reply must address the world by path.
     private func send(_ reply: Reply, hasOwnLinks: Bool = false) {
@@ -259,6 +243,7 @@ final class ExchangeRun: @unchecked Sendable {
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
+        guard mutator.pace.isSlow else { return finish(mutator.cut?.how, mutator.reply, after: bytes) }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
     }
 
@@ -283,7 +268,8 @@ final class ExchangeRun: @unchecked Sendable {
         if limit != nil || mutator.pace.isSlow {
             reply.pacer = pacer(mutator, headCount: 0, limit: limit ?? .max)
         }
-        end(as: nil)
+        let now = world.clock.uptime
+        trace.change { $0.ended = now }
         exchange.complete(reply)
     }
 
@@ -299,8 +285,7 @@ final class ExchangeRun: @unchecked Sendable {
             exchange: exchange
         ) { [self] spent, last in
             trace.change { $0.injected += spent }
-            let cut = mutator.cut?.how
-            finish(cut?.ending ?? .persist, reply, after: last, ending: cut?.words.part)
+            finish(mutator.cut?.how, reply, after: last)
         }
     }
 
@@ -340,14 +325,17 @@ final class ExchangeRun: @unchecked Sendable {
 
     // MARK: Completion
 
-    private func finish(
-        _ ending: ExchangeEnding,
-        _ reply: Reply?,
-        after last: [UInt8] = [],
-        ending word: String?
-    ) {
-        end(as: word)
-        if trace.arrival != nil, word == nil { trace.change { $0.reply = reply } }
+    /// Ends the exchange after its last bytes.
+    ///
+    /// - Parameters:
+    ///   - cut: how a fault ends it; nil: normally.
+    ///   - reply: the reply that was sent, at least in part; nil without one.
+    private func finish(_ cut: FaultAction.ExchangeCut?, _ reply: Reply?, after last: [UInt8] = []) {
+        let (ending, now) = (cut?.ending ?? .persist, world.clock.uptime)
+        trace.change {
+            ($0.ended, $0.ending) = (now, reply == nil ? cut?.words.whole : cut?.words.part)
+            if $0.arrival != nil, cut == nil { $0.reply = reply }
+        }
         exchange.end(ending, after: last, reply)
         if ending == .silence {
             // The client waits until it gives up, or until the world ends.
@@ -358,10 +346,5 @@ final class ExchangeRun: @unchecked Sendable {
         }
         if let key { world.control.keysInFlight.end(key) }
         key = nil
-    }
-
-    private func end(as word: String?) {
-        let now = world.clock.uptime
-        trace.change { ($0.ended, $0.ending) = (now, word) }
     }
 }

@@ -24,7 +24,7 @@ final class ExchangeFacts {
         let viewer = (try? owner.session(request)?.user) ?? 0
         self.init(
             request,
-            connection: world.control.connections.index(of: request.connection, now: world.clock.uptime),
+            connection: world.control.connections.entry(of: request.connection, now: world.clock.uptime).index,
             viewer: viewer,
             handle: Authenticator.handle(of: viewer, in: world)
         )

@@ -109,7 +109,7 @@ struct Matcher: Sendable {
     /// request after a failed preflight and does not report the reason to the page.
     func matches(_ facts: ExchangeFacts) -> Bool {
         guard !facts.request.isPreflight || match.method == Method.options.rawValue else { return false }
-        return mismatch(facts) == nil
+        return mismatches(facts, stopsAtFirst: true).isEmpty
     }
 
     /// Whether method and path match; other members are ignored.
@@ -118,15 +118,13 @@ struct Matcher: Sendable {
             && (match.path == nil || pattern?.matches(path) ?? false)
     }
 
-    /// The first mismatch, as expected and actual text.
-    func mismatch(_ facts: ExchangeFacts) -> Mismatch? { mismatches(facts, stopsAtFirst: true).first }
-
     struct Mismatch: Sendable, Hashable {
         let member: String
         let wanted: String
         let found: String
     }
 
+    /// What does not match, as expected and actual text.
     func mismatches(_ facts: ExchangeFacts, stopsAtFirst: Bool = false) -> [Mismatch] {
         var found: [Mismatch] = []
         func check(_ member: String, _ wanted: String?, _ value: @autoclosure () -> String, _ fits: Bool) -> Bool {

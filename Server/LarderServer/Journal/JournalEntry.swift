@@ -171,7 +171,7 @@ extension JournalEntry {
         if owner.prefixLength > 0 { record.request = record.request.droppingPathPrefix(owner.prefixLength) }
         let bodyCount = record.request.body.count
         if bodyCount > Self.keptBodyBytesMaximum { record.request.body = [] }
-        let connection = world.control.connections.index(of: record.request.connection, now: endedInWorld)
+        let connection = world.control.connections.entry(of: record.request.connection, now: endedInWorld).index
         self.init(
             kind: .exchange,
             at: clock.now,
@@ -196,7 +196,7 @@ extension JournalEntry {
             kind: .frame(frame),
             at: world.clock.now,
             record: record,
-            connection: world.control.connections.index(of: opening.connection, now: uptime),
+            connection: world.control.connections.entry(of: opening.connection, now: uptime).index,
             startedInWorld: uptime,
             endedInWorld: uptime,
             user: user

@@ -13,27 +13,26 @@ final class ContractChecks: Sendable {
 }
 
 extension Contract {
-    /// Checks a request and the reply that `answer` returns or completes later; the exchange keeps the findings.
-    func checking(
-        _ request: Request,
-        _ exchange: Exchange,
-        _ owner: WorldExchange,
-        _ answer: (Request, Exchange) -> Reply?
-    ) -> Reply? {
+    /// Checks a request, and its reply if `exchange` is completed with it; the exchange keeps the findings.
+    ///
+    /// - Returns: what checks a reply that does not complete the exchange.
+    func check(
+        _ request: inout Request,
+        _ exchange: inout Exchange,
+        _ owner: WorldExchange
+    ) -> @Sendable (Reply) -> Void {
         let match = match(request)
         let findings = findings(request, match)
-        let check: @Sendable (Reply) -> Void = { reply in
+        let check: @Sendable (Reply) -> Void = { [request] reply in
             let all = findings + (match.operation.map { self.findings(reply, to: request, $0) } ?? [])
             owner.contractFindings.withLock { $0 = all }
         }
-        var inner = exchange
-        inner.interceptor = { reply in
+        exchange.interceptor = { [exchange] reply in
             check(reply)
             exchange.complete(reply)
         }
         // A compressed body would have to be decompressed.
-        let reply = answer(request.removing(["accept-encoding"]), inner)
-        if let reply { check(reply) }
-        return reply
+        request = request.removing(["accept-encoding"])
+        return check
     }
 }

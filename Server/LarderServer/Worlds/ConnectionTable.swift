@@ -4,6 +4,7 @@ import Synchronization
 /// The connections of a world, numbered from 1 in the order of their first request to it. Safe from any thread.
 final class ConnectionTable: Sendable {
     struct Entry: Sendable {
+        /// The number of the connection in the world.
         let index: Int
         let since: MonotonicTime
     }
@@ -15,11 +16,6 @@ final class ConnectionTable: Sendable {
 
     private let state = Mutex(State())
     private static let countMaximum = 16_384
-
-    /// The number of a connection in the world.
-    func index(of connection: UInt64, now: @autoclosure () -> MonotonicTime) -> Int {
-        entry(of: connection, now: now()).index
-    }
 
     func entry(of connection: UInt64, now: @autoclosure () -> MonotonicTime) -> Entry {
         state.withLock { state in
