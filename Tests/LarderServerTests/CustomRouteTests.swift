@@ -376,6 +376,33 @@ struct CustomRouteTests {
         #expect(entry.requestField("X-Event") == "order" && entry.requestField("Content-Length") == "14")
     }
 
+    @Test func `a webhook that fails is named with its URL and its route, without user information`() async throws {
+        let closed = try ClosedPort()
+        let receiver = try RouteSite(routes: #"{"method": "PUT", "path": "/hook", "status": 500}"#)
+        let (lost, failing) = ("127.0.0.1:\(closed.port)", "127.0.0.1:\(receiver.backend.port)")
+        let site = try RouteSite(
+            routes: """
+                {"method": "POST", "path": "/lost/{id}", "webhooks": [{"url": "http://me:secret@\(lost)/hook"}]},
+                {"method": "POST", "path": "/failing", "webhooks": [{"url": "http://\(failing)/hook", "method": "PUT"}]}
+                """
+        )
+        let webhooks = site.backend.plane.backend.customRoutes.webhooks
+        _ = try await site.ask("POST", "/lost/1")
+        await reached { webhooks.totals.failed == 1 }
+        let failure = try await site.ask("GET", "/_larder/files").json["webhooks"]?["lastFailure"]?.string
+        #expect(
+            failure
+                == "POST http://\(lost)/hook of the route POST /lost/{id} cannot be reached: Connection refused"
+        )
+        _ = try await site.ask("POST", "/failing")
+        await reached { webhooks.totals.failed == 2 }
+        #expect(
+            webhooks.totals.lastFailure
+                == "PUT http://\(failing)/hook of the route POST /failing was answered with 500"
+        )
+        withExtendedLifetime(closed) {}
+    }
+
     @Test func `faults, gates, journal and verdicts apply`() async throws {
         let site = try RouteSite(
             routes: #"{"path": "/news/{id}", "fields": {"Cache-Control": "max-age=60"}, "json": {"id": "{{path.id}}"}}"#

@@ -84,7 +84,7 @@ extension CustomReply {
         ).reply(to: call.request, now: call.now)
     }
 
-    fileprivate func sequel(_ call: RouteCall) throws -> ReplySequel? {
+    fileprivate func sequel(_ call: RouteCall, of route: CustomRoute) throws -> ReplySequel? {
         guard delay != nil || !webhooks.isEmpty else { return nil }
         var seconds = delay?.lowerBound ?? 0
         if let delay, delay.upperBound > delay.lowerBound {
@@ -111,7 +111,7 @@ extension CustomReply.Body {
 }
 
 extension CustomReply.Webhook {
-    fileprivate func rendered(_ call: RouteCall) throws -> ReplySequel.Request {
+    fileprivate func rendered(_ call: RouteCall, of route: CustomRoute) throws -> ReplySequel.Request {
         let (content, type) = try body.rendered(call, .ok)
         var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
         var all: Fields = ["User-Agent": "larder-server", "Content-Length": String(content.count)]
@@ -119,6 +119,7 @@ extension CustomReply.Webhook {
         for (name, value) in fields { all.set(name, try value.text(call)) }
         for field in all { head += "\(field.name): \(field.value)\r\n" }
         return ReplySequel.Request(
+            name: "\(method) \(url.scheme)://\(url.authority)\(url.target.prefix(200)) of the route \(route.name)",
             address: address,
             request: UpstreamRequest(method: method, bytes: Array((head + "\r\n").utf8) + content),
             delay: delay
