@@ -76,6 +76,19 @@ package enum SourceFile {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
+    /// Makes a directory that only its owner may use, and those above it, unless they exist.
+    package static func makeDirectory(_ path: String) throws(FileError) {
+        var built = ""
+        for part in path.split(separator: "/") {
+            built += (built.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
+            if unsafe mkdir(built, 0o700) != 0, errno != EEXIST { throw error(path) }
+        }
+        guard isDirectory(path) else {
+            errno = ENOTDIR
+            throw error(path)
+        }
+    }
+
     /// Writes a file that only its owner may read, over what is there.
     package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
