@@ -14,7 +14,7 @@ extension Call {
             guard let reply = try route.reply(call) else { return nil }
             // The webhooks have the states that the reply sets.
             let rendered = try reply.rendered(call)
-            owner.sequel = try reply.sequel(call)
+            owner.sequel = try reply.sequel(call, of: route)
             return rendered
         }
         if owner.deviations.isLook {
@@ -46,10 +46,10 @@ extension CustomRoute {
         guard fitting.count > 1 else { return fitting.first }
         switch order {
         case .first: return fitting.first
-        case .sequence: return fitting[min(Int(try call.count("order " + name)), fitting.count) - 1]
-        case .cycle: return fitting[Int((try call.count("order " + name) - 1) % Int64(fitting.count))]
+        case .sequence: return fitting[min(Int(try call.count(orderName)), fitting.count) - 1]
+        case .cycle: return fitting[Int((try call.count(orderName) - 1) % Int64(fitting.count))]
         case .random:
-            var left = try call.draw("order " + name) * Double(fitting.reduce(0) { $0 + $1.weight })
+            var left = try call.draw(orderName) * Double(fitting.reduce(0) { $0 + $1.weight })
             return fitting.first { reply in
                 left -= Double(reply.weight)
                 return left < 0
@@ -90,7 +90,7 @@ extension CustomReply {
         if let delay, delay.upperBound > delay.lowerBound {
             seconds += try call.draw("delay") * (delay.upperBound - delay.lowerBound)
         }
-        return ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call) })
+        return ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call, of: route) })
     }
 }
 

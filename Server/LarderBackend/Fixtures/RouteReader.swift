@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
 package struct RouteReader {
-    private static let repliesMaximum = 100
+    package static let repliesMaximum = 100
     private static let bytesMaximum = 16 << 20
 
     package private(set) var routes: [Route] = []
@@ -14,6 +14,8 @@ package struct RouteReader {
     /// That of the route that is being read.
     private var path: PathTemplate?
     private var folder = ""
+    /// How many routes have a name.
+    private var counts: [String: Int] = [:]
 
     package init(_ path: String) {
         source = path
@@ -55,20 +57,33 @@ package struct RouteReader {
 
     // MARK: Routes
 
+    /// Whether a route can have the method; `*` is all of them.
+    package static func isMethod(_ text: String) -> Bool {
+        text == "*" || (1...32).contains(text.count) && text.allSatisfy { ("A"..."Z").contains($0) }
+    }
+
+    /// Why a route cannot have the path, as the rest of a sentence; nil if it can.
+    package static func fault(ofPath text: String) -> String? {
+        if text.hasPrefix("/_larder") { return "must not begin with /_larder, where the control plane is" }
+        for segment in text.split(separator: "/") where segment.hasPrefix(":") {
+            let name = segment.dropFirst().prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+            if !name.isEmpty { return "has ':\(name)'; write {\(name)} for a parameter" }
+        }
+        guard PathTemplate(text) == nil else { return nil }
+        return "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
+    }
+
     private mutating func route(_ reader: BodyReader) -> Route? {
         let method = reader.string("method", length: 1...32) ?? "GET"
-        if method != "*", !method.allSatisfy({ ("A"..."Z").contains($0) }) {
+        if !Self.isMethod(method) {
             reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
         }
         let text = reader.string("path") ?? ""
         path = PathTemplate(text)
         if text.isEmpty {
             reader.failMissing("path", "must be a path such as \"/users/{id}\"")
-        } else if text.hasPrefix("/_larder") {
-            reader.fail("path", "must not begin with /_larder, where the control plane is")
-        } else if path == nil {
-            let form = "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
-            reader.fail("path", form)
+        } else if let fault = Self.fault(ofPath: text) {
+            reader.fail("path", fault)
         }
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
         let conditions = conditions(reader)
@@ -83,8 +98,12 @@ package struct RouteReader {
             replies = [reply(reader)]
         }
         guard let path else { return nil }
+        let name = "\(method) \(text)"
+        let number = counts[name, default: 0] + 1
+        counts[name] = number
         let route = CustomRoute(
-            name: "\(method) \(text)",
+            name: name,
+            orderName: "order \(name)\(number > 1 ? " \(number)" : "")",
             parameters: path.names,
             conditions: conditions,
             replies: replies,
@@ -145,13 +164,18 @@ package struct RouteReader {
     }
 
     private mutating func body(_ reader: BodyReader, _ mediaType: inout String?) -> CustomReply.Body? {
-        let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
+        let given = ["json", "text", "file", "base64", "problem"].filter { reader.object[$0] != nil }
         if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
         // `null` is a document, too.
         _ = reader.value("json")
         if let value = reader.object["json"] { return reader.made("json") { .json(try JSONTemplate(value, in: path)) } }
         if let text = reader.string("text", length: 0...Self.bytesMaximum) {
             return reader.made("text") { .text(try RouteTemplate(text, in: path)) }
+        }
+        if let text = reader.string("base64", length: 0...Self.bytesMaximum) {
+            if let bytes = Base64.decode(text) { return .bytes(bytes) }
+            reader.fail("base64", "must be Base64 of one line, with padding")
+            return nil
         }
         if let text = reader.string("problem") {
             return reader.made("problem") { .problem(try RouteTemplate(text, in: path)) }
