@@ -481,6 +481,16 @@ struct CustomRouteTests {
                 "{\"routes\": [{\"path\": \"/a\", \"webhooks\": [{\"url\": \"http://localhost/{{uuid}}\"}]}]}",
                 "/url cannot have templates"
             ),
+            (#"{"routes": [{"path": "/x/:id/b"}]}"#, "/routes/0/path has ':id'; write {id} for a parameter"),
+            (
+                #"{"routes": [{"path": "/a", "json": {"b": [{"{{ repeat 3 }}": 1, "c": 1}]}}]}"#,
+                "/json has '{{ repeat 3 }}' beside other members; it must be the only one of its object"
+            ),
+            (
+                #"{"routes": [{"path": "/a", "json": {"{{repeat}}": 1}}]}"#,
+                "/json has '{{repeat}}'; repeat takes a number up to 1000"
+            ),
+            (#"{"routes": [{"path": "/a", "base64": "iVBO*"}]}"#, "/routes/0/base64 must be Base64 of one line"),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
             (
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
@@ -505,6 +515,35 @@ struct CustomRouteTests {
         }
         let sentence = error?.description ?? ""
         #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
+    }
+
+    @Test func `all errors of all files are listed, each on a line, the first 20 of many`() throws {
+        let directory = try CollectionShop.directory([
+            "a.json": "{\"routes\": [\n{\"path\": \"/a\", \"statos\": 1},\n{\"paht\": \"/b\"}]}", "b.json": "[",
+            "c.json": "{\"routes\": [\(Array(repeating: "{}", count: 18).joined(separator: ",\n"))]}",
+        ])
+        let error = #expect(throws: FileError.self) {
+            var reader = RouteReader(directory.path)
+            try reader.read()
+        }
+        let lines = (error?.description ?? "").split(separator: "\n")
+        let expected = [
+            "/a.json:2: /routes/0/statos is unknown", "/a.json:3: /routes/1/paht is unknown; did you mean `path`?",
+            "/a.json:3: /routes/1/path must be a path", "/b.json:1: column 2", "/c.json:1: /routes/0/path must be",
+            "/c.json:2: /routes/1/path must be",
+        ]
+        for (line, expected) in zip(lines, expected) { #expect(line.hasPrefix(directory.path + expected), "\(line)") }
+        #expect(lines.count == 21 && lines.last == "and 2 more errors", "\(lines)")
+    }
+
+    // MARK: What only the demo has
+
+    @Test func `routes have no ledger and no change feed`() async throws {
+        let site = try RouteSite(routes: #"{"path": "/a"}"#)
+        let ledger = try await site.ask("GET", "/_larder/oracles/ledger")
+        #expect(ledger.status == 400 && ledger.text.contains("The ledger needs the data of the demo backend; "))
+        let changes = try await site.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#)
+        #expect(changes.status == 400 && changes.text.contains("or of --data; this server has only routes"))
     }
 }
 

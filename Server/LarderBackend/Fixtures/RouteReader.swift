@@ -23,12 +23,14 @@ package struct RouteReader {
         directories = [folder]
     }
 
-    /// - Throws: an error that names the file, the line and the member.
+    /// - Throws: all errors of all files, with the file, the line and the member.
     package mutating func read() throws(FileError) {
         let isDirectory = SourceFile.isDirectory(source)
         let files = isDirectory ? try SourceFile.names(in: source).map { source + "/" + $0 } : [source]
         guard !files.isEmpty else { throw FileError("\(source): has no file *.json with routes") }
-        for file in files { try read(file) }
+        var errors: [FileError] = []
+        for file in files { do { try read(file) } catch { errors.append(error) } }
+        guard errors.isEmpty else { throw FileError(errors) }
     }
 
     private mutating func read(_ file: String) throws(FileError) {
@@ -42,11 +44,7 @@ package struct RouteReader {
             if let route = route(reader) { routes.append(route) }
         }
         top.finish()
-        let errors = top.errors.all
-        // A misspelled name explains a missing one.
-        guard let first = errors.first(where: { $0.detail.contains("did you mean") }) ?? errors.first else { return }
-        let others = errors.count > 1 ? " (and \(errors.count - 1) more)" : ""
-        throw FileError(file, bytes, at: first.pointer, first.detail + others)
+        guard top.errors.all.isEmpty else { throw FileError(file, bytes, top.errors.all) }
     }
 
     private static func contents(_ path: String) throws(FileError) -> [UInt8] {
