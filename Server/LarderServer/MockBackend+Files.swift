@@ -45,13 +45,13 @@ extension SourceFiles.Source {
 }
 
 extension FileError {
-    /// Reads a document of the user; an error names the file and the line.
+    /// Reads a document of the user; errors name the file and the line.
     static func naming<Value>(_ path: String, _ bytes: [UInt8], _ read: () throws -> Value) throws -> Value {
         do { return try read() } catch let problem as Problem {
-            guard let error = problem.errors.first else {
+            guard !problem.errors.isEmpty else {
                 throw FileError("\(path): \(problem.detail ?? problem.title)")
             }
-            throw FileError(path, bytes, at: error.pointer, error.detail)
+            throw FileError(path, bytes, problem.errors)
         } catch let error as JSONError {
             throw FileError("\(path):\(error.line): column \(error.column): \(error.reason)")
         }

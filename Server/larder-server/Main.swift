@@ -20,7 +20,8 @@ enum Main {
             case .check: try check(arguments)
             case .initialize(let directory): try CollectionExample.write(to: directory)
             case .importRoutes(let file):
-                let routes = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
+                let (routes, omitted) = try RouteImport.routes(from: try SourceFile.bytes(file), named: file)
+                if let omitted { Terminal.warn(omitted) }
                 Terminal.print(String(decoding: routes.dropLast(), as: UTF8.self))
             case .checkHealth(let url):
                 let status = try ControlClient(url, timeoutSeconds: 3).ask("GET", "/healthz").status

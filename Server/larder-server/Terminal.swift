@@ -8,13 +8,14 @@ enum Terminal {
         fflush(nil)
     }
 
-    /// Prints a warning of one line.
+    /// Prints a warning; each of its lines names the program.
     static func warn(_ message: String) {
-        var line = Array("larder-server: \(message)\n".utf8)
-        _ = unsafe write(STDERR_FILENO, &line, line.count)
+        let lines = message.split(separator: "\n").map { "larder-server: \($0)\n" }
+        var bytes = Array(lines.joined().utf8)
+        _ = unsafe write(STDERR_FILENO, &bytes, bytes.count)
     }
 
-    /// Prints an error of one line and exits.
+    /// Prints an error and exits.
     static func fail(_ message: String, code: Int32) -> Never {
         warn(message)
         exit(code)

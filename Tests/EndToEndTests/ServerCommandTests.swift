@@ -71,6 +71,7 @@ struct ServerCommandTests {
             (["--check-health", "ftp://x"], "invalid server URL 'ftp://x'"),
             (["--check-health", "https://x"], "speaks http on the same port"),
             (["--seed", "1", "--port", "0", "--faults", script], "\(script):1: "),
+            (["--seed", "1", "--port", "0", "--snapshots", script], "\(script): Not a directory"),
             (["--seed", "1", "--clock", "frozen@noon", "--port", "0"], "not 'noon'"),
             (["--certificate", "x.pem"], "--certificate and --key belong together"),
             (["certificate", "--format", "xml"], "pem, der, android, not 'xml'"),
@@ -88,6 +89,27 @@ struct ServerCommandTests {
         for option in ["--fixtures", "--faults", "--routes", "--data"] {
             try await expect([option, missing, "--port", "0"], 2, missing)
         }
+    }
+
+    @Test func `each error of a file is a line, and so is what routes cannot have from an archive`() async throws {
+        defer { clean() }
+        let path = directory + "/file"
+        func write(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: path)) }
+        try write(#"{"routes": [{}, {}]}"#)
+        let wrong = try await run(["--routes", path, "--port", "0"])
+        let lines = errorLines(wrong)
+        #expect(wrong.code == 2 && lines.count == 2, "\(wrong)")
+        #expect(lines.allSatisfy { $0.hasPrefix("larder-server: \(path):1: /routes/") }, "\(wrong)")
+        func entry(_ status: Int) -> String {
+            #"{"request": {"method": "GET", "url": "http://x.test/a"}, "response": {"status": \#(status)}}"#
+        }
+        try write(#"{"log": {"entries": [\#(entry(204)), \#(entry(0))]}}"#)
+        let made = try await run(["routes", "from", path])
+        #expect(made.code == 0 && made.output.contains("/a"), "\(made)")
+        #expect(
+            made.errors == "larder-server: \(path): left out: replies with status 0 (1, first GET /a)\n",
+            "\(made)"
+        )
     }
 
     @Test func `an action that the API rejects ends the command with exit code 1`() async throws {

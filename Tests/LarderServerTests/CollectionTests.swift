@@ -292,4 +292,21 @@ struct CollectionTests {
         }
         #expect(error?.description.contains(message) ?? false, "\(error?.description ?? "")")
     }
+
+    @Test func `all errors of bad files are listed`() throws {
+        let folder = try Shop.directory(["a.json": "[1,\n{\"id\": true}]", "b.json": "1", "c.json": "["])
+        let error = #expect(throws: FileError.self) {
+            _ = try MockBackend.start(.collections(directory: folder.path))
+        }
+        let lines = (error?.description ?? "").split(separator: "\n").map { $0.dropFirst(folder.path.count) }
+        let expected = ["/a.json:1: /0 must be", "/a.json:2: /1/id must be", "/b.json:1: must be", "/c.json:1: column"]
+        #expect(lines.count == 4 && zip(lines, expected).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
+    }
+
+    @Test func `collections have a change feed and no ledger`() async throws {
+        let shop = try Shop()
+        let ledger = try await shop.ask("GET", "/_larder/oracles/ledger")
+        #expect(ledger.status == 400 && ledger.text.contains("this server has your own collections"))
+        #expect(try await shop.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#).status == 204)
+    }
 }

@@ -376,6 +376,33 @@ struct CustomRouteTests {
         #expect(entry.requestField("X-Event") == "order" && entry.requestField("Content-Length") == "14")
     }
 
+    @Test func `a webhook that fails is named with its URL and its route, without user information`() async throws {
+        let closed = try ClosedPort()
+        let receiver = try RouteSite(routes: #"{"method": "PUT", "path": "/hook", "status": 500}"#)
+        let (lost, failing) = ("127.0.0.1:\(closed.port)", "127.0.0.1:\(receiver.backend.port)")
+        let site = try RouteSite(
+            routes: """
+                {"method": "POST", "path": "/lost/{id}", "webhooks": [{"url": "http://me:secret@\(lost)/hook"}]},
+                {"method": "POST", "path": "/failing", "webhooks": [{"url": "http://\(failing)/hook", "method": "PUT"}]}
+                """
+        )
+        let webhooks = site.backend.plane.backend.customRoutes.webhooks
+        _ = try await site.ask("POST", "/lost/1")
+        await reached { webhooks.totals.failed == 1 }
+        let failure = try await site.ask("GET", "/_larder/files").json["webhooks"]?["lastFailure"]?.string
+        #expect(
+            failure
+                == "POST http://\(lost)/hook of the route POST /lost/{id} cannot be reached: Connection refused"
+        )
+        _ = try await site.ask("POST", "/failing")
+        await reached { webhooks.totals.failed == 2 }
+        #expect(
+            webhooks.totals.lastFailure
+                == "PUT http://\(failing)/hook of the route POST /failing was answered with 500"
+        )
+        withExtendedLifetime(closed) {}
+    }
+
     @Test func `faults, gates, journal and verdicts apply`() async throws {
         let site = try RouteSite(
             routes: #"{"path": "/news/{id}", "fields": {"Cache-Control": "max-age=60"}, "json": {"id": "{{path.id}}"}}"#
@@ -454,6 +481,16 @@ struct CustomRouteTests {
                 "{\"routes\": [{\"path\": \"/a\", \"webhooks\": [{\"url\": \"http://localhost/{{uuid}}\"}]}]}",
                 "/url cannot have templates"
             ),
+            (#"{"routes": [{"path": "/x/:id/b"}]}"#, "/routes/0/path has ':id'; write {id} for a parameter"),
+            (
+                #"{"routes": [{"path": "/a", "json": {"b": [{"{{ repeat 3 }}": 1, "c": 1}]}}]}"#,
+                "/json has '{{ repeat 3 }}' beside other members; it must be the only one of its object"
+            ),
+            (
+                #"{"routes": [{"path": "/a", "json": {"{{repeat}}": 1}}]}"#,
+                "/json has '{{repeat}}'; repeat takes a number up to 1000"
+            ),
+            (#"{"routes": [{"path": "/a", "base64": "iVBO*"}]}"#, "/routes/0/base64 must be Base64 of one line"),
             ("{\"routes\": [{\"path\": \"/_larder/x\"}]}", "/routes/0/path must not begin with /_larder"),
             (
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
@@ -478,6 +515,35 @@ struct CustomRouteTests {
         }
         let sentence = error?.description ?? ""
         #expect(sentence.hasPrefix(directory.path + "/routes.json") && sentence.contains(expected), "\(sentence)")
+    }
+
+    @Test func `all errors of all files are listed, each on a line, the first 20 of many`() throws {
+        let directory = try CollectionShop.directory([
+            "a.json": "{\"routes\": [\n{\"path\": \"/a\", \"statos\": 1},\n{\"paht\": \"/b\"}]}", "b.json": "[",
+            "c.json": "{\"routes\": [\(Array(repeating: "{}", count: 18).joined(separator: ",\n"))]}",
+        ])
+        let error = #expect(throws: FileError.self) {
+            var reader = RouteReader(directory.path)
+            try reader.read()
+        }
+        let lines = (error?.description ?? "").split(separator: "\n")
+        let expected = [
+            "/a.json:2: /routes/0/statos is unknown", "/a.json:3: /routes/1/paht is unknown; did you mean `path`?",
+            "/a.json:3: /routes/1/path must be a path", "/b.json:1: column 2", "/c.json:1: /routes/0/path must be",
+            "/c.json:2: /routes/1/path must be",
+        ]
+        for (line, expected) in zip(lines, expected) { #expect(line.hasPrefix(directory.path + expected), "\(line)") }
+        #expect(lines.count == 21 && lines.last == "and 2 more errors", "\(lines)")
+    }
+
+    // MARK: What only the demo has
+
+    @Test func `routes have no ledger and no change feed`() async throws {
+        let site = try RouteSite(routes: #"{"path": "/a"}"#)
+        let ledger = try await site.ask("GET", "/_larder/oracles/ledger")
+        #expect(ledger.status == 400 && ledger.text.contains("The ledger needs the data of the demo backend; "))
+        let changes = try await site.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#)
+        #expect(changes.status == 400 && changes.text.contains("or of --data; this server has only routes"))
     }
 }
 

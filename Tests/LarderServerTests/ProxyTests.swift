@@ -123,6 +123,7 @@ struct ProxyTests {
         let rejected = try await pair.proxy.ask("POST", "/_larder/faults", lag)
         #expect(rejected.status == 422 && String(decoding: rejected.body, as: UTF8.self).contains("/action/type"))
         #expect(throws: Problem.self) { try pair.proxy.world.inject(.expireAll) }
+        #expect(try await pair.proxy.ask("GET", "/_larder/oracles/ledger").status == 400)
         #expect(pair.proxy.world.perform(ScriptedAction("GET", "/v1/feed", as: "ana")).status == 400)
         #expect(
             try await pair.proxy.ask("POST", "/_larder/faults", #"{"match":{"path":"/own"},"action":{"type":"reset"}}"#)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Routes from other files", .oneMinute)
 struct RouteImportTests {
     private func makeSite(_ text: String, named name: String) throws -> RouteSite {
-        let routes = try RouteImport.routes(from: Array(text.utf8), named: name)
+        let routes = try RouteImport.routes(from: Array(text.utf8), named: name).document
         return try RouteSite(["routes.json": String(decoding: routes, as: UTF8.self)])
     }
 
@@ -61,7 +61,7 @@ struct RouteImportTests {
                               none: {type: array, maxItems: 0, items: {type: string}}
             """
         let folder = try CollectionShop.directory(["openapi.yaml": description])
-        let routes = try RouteImport.routes(from: Array(description.utf8), named: "openapi.yaml")
+        let routes = try RouteImport.routes(from: Array(description.utf8), named: "openapi.yaml").document
         let site = try RouteSite(["routes.json": String(decoding: routes, as: UTF8.self)]) { configuration in
             configuration.contract = folder.path + "/openapi.yaml"
         }
@@ -125,6 +125,111 @@ struct RouteImportTests {
         #expect(try await site.ask("GET", "/a?q=2").text == "none")
         #expect(try await site.text("GET", "/a") == "Hello {{ name }}!")
         #expect(try await site.ask("GET", "/").status == 404)
+    }
+
+    private func archive(_ entries: [(method: String, url: String, response: String)]) -> String {
+        let entries = entries.map {
+            #"{"request":{"method":"\#($0.method)","url":"\#($0.url)"},"response":{\#($0.response)}}"#
+        }
+        return #"{"log":{"entries":[\#(entries.joined(separator: ","))]}}"#
+    }
+
+    private func text(_ text: String, status: Int = 200) -> String {
+        #""status":\#(status),"content":{"mimeType":"text/plain","text":"\#(text)"}"#
+    }
+
+    @Test func `different replies of an archive to one request are a sequence of its own`() async throws {
+        let site = try makeSite(
+            archive([
+                ("GET", "http://x.test/n", text("1")), ("GET", "http://x.test/n?b=2&a=1", text("3")),
+                ("GET", "http://x.test/n", text("2", status: 500)), ("GET", "http://x.test/n?a=1&b=2", text("4")),
+                ("GET", "http://x.test/n", text("2", status: 500)),
+            ]),
+            named: "recording.har"
+        )
+        for (status, number) in [(200, "3"), (200, "4"), (200, "4")] {
+            let reply = try await site.ask("GET", "/n?a=1&b=2")
+            #expect(reply.status == status && reply.text == number)
+        }
+        for (status, number) in [(200, "1"), (500, "2"), (500, "2")] {
+            let reply = try await site.ask("GET", "/n")
+            #expect(reply.status == status && reply.text == number)
+        }
+    }
+
+    @Test func `a body of an archive that is no text is kept, and text in Base64 is text`() async throws {
+        func content(_ type: String, _ base64: String) -> String {
+            #""status":200,"content":{"mimeType":"\#(type)","encoding":"base64","text":"\#(base64)"}"#
+        }
+        let text = archive([
+            ("GET", "http://x.test/pic", content("image/png", "iVBORw0KGgo=")),
+            ("GET", "http://x.test/json", content("application/problem+json", "eyJhIjoxfQ==")),
+        ])
+        let site = try makeSite(text, named: "recording.har")
+        let picture = try await site.ask("GET", "/pic")
+        #expect(picture.body == [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        #expect(picture.field("Content-Type") == "image/png")
+        let json = try await site.ask("GET", "/json")
+        #expect(json.text == #"{"a":1}"# && json.field("Content-Type") == "application/problem+json")
+        let damaged = archive([("GET", "http://x.test/pic", content("image/png", "iVBO*"))])
+        let error = #expect(throws: FileError.self) {
+            try RouteImport.routes(from: Array(damaged.utf8), named: "recording.har")
+        }
+        #expect(error?.description.contains("/log/entries/0/response/content") ?? false)
+    }
+
+    @Test(arguments: [
+        ("http://x.test:28104/b?c=1#top", "/b?c=1#top"), ("https://api.test/b", "/b"), ("//api.test/b", "//api.test/b"),
+        ("https://other.test/b", "https://other.test/b"), ("/b", "/b"),
+        // Relative, it would lead to itself.
+        ("https://api.test/a", "https://api.test/a"),
+    ])
+    func `a Location of an archive stays with the routes if its server was recorded`(
+        location: String,
+        expected: String
+    ) async throws {
+        let headers = #""headers":[{"name":"location","value":"\#(location)"}]"#
+        let site = try makeSite(
+            archive([
+                ("GET", "http://x.test:28104/a", #""status":302,\#(headers)"#),
+                ("GET", "https://api.test/x", text("x")),
+            ]),
+            named: "recording.har"
+        )
+        #expect(try await site.ask("GET", "/a").field("Location") == expected)
+    }
+
+    @Test func `what of an archive is in no route is counted with its reason`() throws {
+        let entries = archive([
+            ("GET", "http://x.test/a", text("a")), ("OPTIONS", "http://x.test/a", text("")),
+            ("GET", "http://x.test/b", #""status":0"#), ("GET", "http://x.test/a", #""status":304"#),
+            ("GET", "http://x.test/a%7Bb%7D", text("b")), ("GET", "http://x.test/:id", text("b")),
+            ("M-SEARCH", "http://x.test/a", text("b")), ("GET", "http://x.test/a%2Fb", text("b")),
+            ("GET", "http://x.test/_larder", text("b")), ("GET", "http://x.test/a?%zz", text("b")),
+            ("GET", "ws://x.test/live", #""status":101"#),
+            ("GET", "http://x.test/lost", #""status":200,"content":{"size":3}"#),
+            ("GET", "http://x.test/coded", #""status":200,"content":{"size":3,"text":"x","_isCoded":true}"#),
+        ])
+        let (document, omitted) = try RouteImport.routes(from: Array(entries.utf8), named: "x.har")
+        #expect(
+            omitted == """
+                x.har: left out: OPTIONS, which the server answers (1, first OPTIONS /a); \
+                replies with status 0 (1, first GET /b); replies with status 304 (1, first GET /a); \
+                requests that no route can express (6, first GET /a%7Bb%7D); \
+                requests without an http or https URL (1, first GET ws://x.test/live); \
+                bodies that are missing or not decoded (2, first GET /lost)
+                """
+        )
+        _ = try RouteSite(["routes.json": String(decoding: document, as: UTF8.self)])
+        #expect(
+            try RouteImport.routes(from: Array(archive([("GET", "http://x/", text("x"))]).utf8), named: "x").omitted
+                == nil
+        )
+        let error = #expect(throws: FileError.self) {
+            let only = archive([("GET", "http://x.test/b", #""status":0"#)])
+            _ = try RouteImport.routes(from: Array(only.utf8), named: "x.har")
+        }
+        #expect(error?.description.contains("replies with status 0 (1") ?? false)
     }
 
     @Test(arguments: [

@@ -184,6 +184,30 @@ struct WorldEndTests {
         #expect(try await stage.ask("GET", "/v1/feed").json["items"]?.array?.count == 20)
     }
 
+    @Test func `the directory of snapshots is made at the start, and one that cannot be written is not listed`()
+        async throws
+    {
+        let folder = try ScratchDirectory()
+        let path = folder.path + "/a/b"
+        let stage = try Stage { $0.snapshotsDirectory = path }
+        var status = stat()
+        #expect(unsafe stat(path, &status) == 0 && status.st_mode & 0o777 == 0o700)
+        func take() async throws -> Int {
+            try await stage.ask("POST", "/_larder/snapshots", #"{"name":"s","file":true}"#, as: nil).status
+        }
+        #expect(unsafe rmdir(path) == 0)
+        #expect(try await take() == 503)
+        #expect(try await stage.ask("GET", "/_larder/snapshots", as: nil).json["items"]?.array == [])
+        #expect(unsafe mkdir(path, 0o700) == 0)
+        #expect(try await take() == 201)
+        let file = folder.path + "/file"
+        try SourceFile.write([], to: file)
+        for path in [file, file + "/inner"] {
+            let error = #expect(throws: FileError.self) { _ = try Stage { $0.snapshotsDirectory = path } }
+            #expect(error?.description == path + ": Not a directory")
+        }
+    }
+
     @Test func `a scripted actor acts after a commit to a database file`() async throws {
         let folder = try ScratchDirectory()
         let stage = try Stage { $0.databasePath = folder.path + "/w" }

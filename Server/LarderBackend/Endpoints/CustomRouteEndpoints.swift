@@ -14,7 +14,7 @@ extension Call {
             guard let reply = try route.reply(call) else { return nil }
             // The webhooks have the states that the reply sets.
             let rendered = try reply.rendered(call)
-            owner.sequel = try reply.sequel(call)
+            owner.sequel = try reply.sequel(call, of: route)
             return rendered
         }
         if owner.deviations.isLook {
@@ -46,10 +46,10 @@ extension CustomRoute {
         guard fitting.count > 1 else { return fitting.first }
         switch order {
         case .first: return fitting.first
-        case .sequence: return fitting[min(Int(try call.count("order " + name)), fitting.count) - 1]
-        case .cycle: return fitting[Int((try call.count("order " + name) - 1) % Int64(fitting.count))]
+        case .sequence: return fitting[min(Int(try call.count(orderName)), fitting.count) - 1]
+        case .cycle: return fitting[Int((try call.count(orderName) - 1) % Int64(fitting.count))]
         case .random:
-            var left = try call.draw("order " + name) * Double(fitting.reduce(0) { $0 + $1.weight })
+            var left = try call.draw(orderName) * Double(fitting.reduce(0) { $0 + $1.weight })
             return fitting.first { reply in
                 left -= Double(reply.weight)
                 return left < 0
@@ -84,13 +84,13 @@ extension CustomReply {
         ).reply(to: call.request, now: call.now)
     }
 
-    fileprivate func sequel(_ call: RouteCall) throws -> ReplySequel? {
+    fileprivate func sequel(_ call: RouteCall, of route: CustomRoute) throws -> ReplySequel? {
         guard delay != nil || !webhooks.isEmpty else { return nil }
         var seconds = delay?.lowerBound ?? 0
         if let delay, delay.upperBound > delay.lowerBound {
             seconds += try call.draw("delay") * (delay.upperBound - delay.lowerBound)
         }
-        return ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call) })
+        return ReplySequel(delay: .seconds(seconds), webhooks: try webhooks.map { try $0.rendered(call, of: route) })
     }
 }
 
@@ -111,7 +111,7 @@ extension CustomReply.Body {
 }
 
 extension CustomReply.Webhook {
-    fileprivate func rendered(_ call: RouteCall) throws -> ReplySequel.Request {
+    fileprivate func rendered(_ call: RouteCall, of route: CustomRoute) throws -> ReplySequel.Request {
         let (content, type) = try body.rendered(call, .ok)
         var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\n"
         var all: Fields = ["User-Agent": "larder-server", "Content-Length": String(content.count)]
@@ -119,6 +119,7 @@ extension CustomReply.Webhook {
         for (name, value) in fields { all.set(name, try value.text(call)) }
         for field in all { head += "\(field.name): \(field.value)\r\n" }
         return ReplySequel.Request(
+            name: "\(method) \(url.scheme)://\(url.authority)\(url.target.prefix(200)) of the route \(route.name)",
             address: address,
             request: UpstreamRequest(method: method, bytes: Array((head + "\r\n").utf8) + content),
             delay: delay

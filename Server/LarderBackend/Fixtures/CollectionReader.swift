@@ -5,10 +5,9 @@ import LarderTime
 /// object of such arrays. An object instead of an array is a document of its own.
 package struct CollectionReader {
     private static let nameLengthMaximum = 64
-    private let path: String
-    private let bytes: [UInt8]
+    private let errors = BodyErrors()
 
-    /// - Throws: an error that names the file, the line and the member.
+    /// - Throws: all errors of all files, with the file, the line and the member.
     package static func read(_ directory: String) throws(FileError) -> WorldContents {
         let hint = "larder-server init DIR writes an example"
         let files: [String]
@@ -17,38 +16,46 @@ package struct CollectionReader {
             throw FileError("\(directory): has db.json and other JSON files; use one or the others")
         }
         var contents = WorldContents(origin: "collections in \(directory)", instant: WallTime(seconds: 0))
+        var errors: [FileError] = []
         for file in files {
-            let path = directory + "/" + file
-            let reader = CollectionReader(path: path, bytes: try SourceFile.bytes(path))
-            let value = try SourceFile.json(reader.bytes, named: path)
-            guard file == "db.json" else {
-                contents.collections.append(try reader.collection(String(file.dropLast(5)), value, at: ""))
-                continue
-            }
-            guard let object = value.object else {
-                throw reader.error("", "must be an object of arrays, such as {\"todos\": [{\"id\": 1}]}")
-            }
-            for (name, value) in object.members.map({ ($0.name, $0.value) }) {
-                contents.collections.append(try reader.collection(name, value, at: "/" + JSONPointer.escape(name)))
-            }
+            do { contents.collections += try collections(directory, file) } catch { errors.append(error) }
         }
+        guard errors.isEmpty else { throw FileError(errors) }
         guard !contents.collections.isEmpty else { throw FileError("\(directory): has no collections; \(hint)") }
         return contents
     }
 
-    private func error(_ pointer: String, _ detail: String) -> FileError {
-        FileError(path, bytes, at: pointer, detail)
+    private static func collections(_ directory: String, _ file: String) throws(FileError)
+        -> [WorldContents.Collection]
+    {
+        let path = directory + "/" + file
+        let bytes = try SourceFile.bytes(path)
+        let value = try SourceFile.json(bytes, named: path)
+        let reader = CollectionReader()
+        var collections: [WorldContents.Collection?] = []
+        if file != "db.json" {
+            collections = [reader.collection(String(file.dropLast(5)), value, at: "")]
+        } else if let object = value.object {
+            collections = object.members.map {
+                reader.collection($0.name, $0.value, at: "/" + JSONPointer.escape($0.name))
+            }
+        } else {
+            reader.errors.add("", "must be an object of arrays, such as {\"todos\": [{\"id\": 1}]}")
+        }
+        guard reader.errors.all.isEmpty else { throw FileError(path, bytes, reader.errors.all) }
+        return collections.compactMap(\.self)
     }
 
-    private func collection(_ name: String, _ value: JSONValue, at pointer: String) throws(FileError)
-        -> WorldContents.Collection
-    {
+    /// Nil after an error that concerns the collection as a whole.
+    private func collection(_ name: String, _ value: JSONValue, at pointer: String) -> WorldContents.Collection? {
         let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
         guard isPlain, (1...Self.nameLengthMaximum).contains(name.utf8.count), !name.hasPrefix("_") else {
-            throw error(pointer, "must have a name of 1 to 64 letters, digits, - and _, which does not begin with _")
+            errors.add(pointer, "must have a name of 1 to 64 letters, digits, - and _, which does not begin with _")
+            return nil
         }
         guard !CollectionEndpoints.reserved.contains(name) else {
-            throw error(pointer, "must have another name, because /\(name) is a path of the server")
+            errors.add(pointer, "must have another name, because /\(name) is a path of the server")
+            return nil
         }
         var collection = WorldContents.Collection(name: name, isNumbered: true)
         if let object = value.object {
@@ -57,17 +64,22 @@ package struct CollectionReader {
             return collection
         }
         guard let elements = value.array else {
-            throw error(pointer, "must be an array of objects, such as [{\"id\": 1}], or one object")
+            errors.add(pointer, "must be an array of objects, such as [{\"id\": 1}], or one object")
+            return nil
         }
         var indices: [String: Int] = [:]
         for (index, element) in elements.enumerated() {
             let place = "\(pointer)/\(index)"
-            guard let object = element.object else { throw error(place, "must be an object") }
+            guard let object = element.object else {
+                errors.add(place, "must be an object")
+                continue
+            }
             guard let id = object["id"].flatMap({ DocumentID($0) }) else {
-                throw error(place + "/id", "must be an integer or a text of 1 to 200 bytes")
+                errors.add(place + "/id", "must be an integer or a text of 1 to 200 bytes")
+                continue
             }
             if let first = indices.updateValue(index, forKey: id.text) {
-                throw error(place + "/id", "is also that of \(pointer)/\(first); each document needs its own")
+                errors.add(place + "/id", "is also that of \(pointer)/\(first); each document needs its own")
             }
             if id.json.integer == nil { collection.isNumbered = false }
             collection.documents.append((id, object))

@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Reads custom routes from a file, or from the files `*.json` of a directory in the order of their names.
 package struct RouteReader {
-    private static let repliesMaximum = 100
+    package static let repliesMaximum = 100
     private static let bytesMaximum = 16 << 20
 
     package private(set) var routes: [Route] = []
@@ -14,6 +14,8 @@ package struct RouteReader {
     /// That of the route that is being read.
     private var path: PathTemplate?
     private var folder = ""
+    /// How many routes have a name.
+    private var counts: [String: Int] = [:]
 
     package init(_ path: String) {
         source = path
@@ -21,12 +23,14 @@ package struct RouteReader {
         directories = [folder]
     }
 
-    /// - Throws: an error that names the file, the line and the member.
+    /// - Throws: all errors of all files, with the file, the line and the member.
     package mutating func read() throws(FileError) {
         let isDirectory = SourceFile.isDirectory(source)
         let files = isDirectory ? try SourceFile.names(in: source).map { source + "/" + $0 } : [source]
         guard !files.isEmpty else { throw FileError("\(source): has no file *.json with routes") }
-        for file in files { try read(file) }
+        var errors: [FileError] = []
+        for file in files { do { try read(file) } catch { errors.append(error) } }
+        guard errors.isEmpty else { throw FileError(errors) }
     }
 
     private mutating func read(_ file: String) throws(FileError) {
@@ -40,11 +44,7 @@ package struct RouteReader {
             if let route = route(reader) { routes.append(route) }
         }
         top.finish()
-        let errors = top.errors.all
-        // A misspelled name explains a missing one.
-        guard let first = errors.first(where: { $0.detail.contains("did you mean") }) ?? errors.first else { return }
-        let others = errors.count > 1 ? " (and \(errors.count - 1) more)" : ""
-        throw FileError(file, bytes, at: first.pointer, first.detail + others)
+        guard top.errors.all.isEmpty else { throw FileError(file, bytes, top.errors.all) }
     }
 
     private static func contents(_ path: String) throws(FileError) -> [UInt8] {
@@ -55,20 +55,33 @@ package struct RouteReader {
 
     // MARK: Routes
 
+    /// Whether a route can have the method; `*` is all of them.
+    package static func isMethod(_ text: String) -> Bool {
+        text == "*" || (1...32).contains(text.count) && text.allSatisfy { ("A"..."Z").contains($0) }
+    }
+
+    /// Why a route cannot have the path, as the rest of a sentence; nil if it can.
+    package static func fault(ofPath text: String) -> String? {
+        if text.hasPrefix("/_larder") { return "must not begin with /_larder, where the control plane is" }
+        for segment in text.split(separator: "/") where segment.hasPrefix(":") {
+            let name = segment.dropFirst().prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+            if !name.isEmpty { return "has ':\(name)'; write {\(name)} for a parameter" }
+        }
+        guard PathTemplate(text) == nil else { return nil }
+        return "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
+    }
+
     private mutating func route(_ reader: BodyReader) -> Route? {
         let method = reader.string("method", length: 1...32) ?? "GET"
-        if method != "*", !method.allSatisfy({ ("A"..."Z").contains($0) }) {
+        if !Self.isMethod(method) {
             reader.fail("method", "must be a method in capitals, such as \"POST\", or \"*\"")
         }
         let text = reader.string("path") ?? ""
         path = PathTemplate(text)
         if text.isEmpty {
             reader.failMissing("path", "must be a path such as \"/users/{id}\"")
-        } else if text.hasPrefix("/_larder") {
-            reader.fail("path", "must not begin with /_larder, where the control plane is")
-        } else if path == nil {
-            let form = "must begin with /, with one parameter such as {id} in a segment, and * only at the end"
-            reader.fail("path", form)
+        } else if let fault = Self.fault(ofPath: text) {
+            reader.fail("path", fault)
         }
         let order = reader.choice("order", CustomRoute.Order.self) ?? .first
         let conditions = conditions(reader)
@@ -83,8 +96,12 @@ package struct RouteReader {
             replies = [reply(reader)]
         }
         guard let path else { return nil }
+        let name = "\(method) \(text)"
+        let number = counts[name, default: 0] + 1
+        counts[name] = number
         let route = CustomRoute(
-            name: "\(method) \(text)",
+            name: name,
+            orderName: "order \(name)\(number > 1 ? " \(number)" : "")",
             parameters: path.names,
             conditions: conditions,
             replies: replies,
@@ -145,13 +162,18 @@ package struct RouteReader {
     }
 
     private mutating func body(_ reader: BodyReader, _ mediaType: inout String?) -> CustomReply.Body? {
-        let given = ["json", "text", "file", "problem"].filter { reader.object[$0] != nil }
+        let given = ["json", "text", "file", "base64", "problem"].filter { reader.object[$0] != nil }
         if given.count > 1 { reader.fail(given[1], "cannot be given together with `\(given[0])`") }
         // `null` is a document, too.
         _ = reader.value("json")
         if let value = reader.object["json"] { return reader.made("json") { .json(try JSONTemplate(value, in: path)) } }
         if let text = reader.string("text", length: 0...Self.bytesMaximum) {
             return reader.made("text") { .text(try RouteTemplate(text, in: path)) }
+        }
+        if let text = reader.string("base64", length: 0...Self.bytesMaximum) {
+            if let bytes = Base64.decode(text) { return .bytes(bytes) }
+            reader.fail("base64", "must be Base64 of one line, with padding")
+            return nil
         }
         if let text = reader.string("problem") {
             return reader.made("problem") { .problem(try RouteTemplate(text, in: path)) }

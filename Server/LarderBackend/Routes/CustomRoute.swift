@@ -50,6 +50,8 @@ struct CustomRoute: Sendable {
 
     /// As written: `GET /users/{id}`.
     let name: String
+    /// The name of the counter of its replies: another one for each route, also if their methods and paths are equal.
+    let orderName: String
     /// The names of the path's parameters.
     let parameters: [String]
     let conditions: [RouteCondition]

@@ -6,6 +6,8 @@ import Synchronization
 /// What a custom route does with its reply and after it: a delay, and requests to other servers of this machine.
 struct ReplySequel: Sendable {
     struct Request: Sendable {
+        /// Its method and URL without user information, and its route.
+        let name: String
         let address: UpstreamAddress
         let request: UpstreamRequest
         /// Counted from the reply, in the world's time.
@@ -39,7 +41,7 @@ extension ReplySequel.Request {
     fileprivate func send(on loop: EventLoop, _ clock: WorldClock, _ counter: WebhookCounter) {
         // In a later turn of the loop than the one that writes the reply.
         let send: @Sendable () -> Void = {
-            loop.execute { _ = loop.send(request, to: address, WebhookResult(counter)) }
+            loop.execute { _ = loop.send(request, to: address, WebhookResult(name, counter)) }
         }
         if delay > .zero { clock.plan(after: delay, send) } else { send() }
     }
@@ -47,17 +49,18 @@ extension ReplySequel.Request {
 
 /// Counts the webhook when it is answered.
 private final class WebhookResult: UpstreamReceiver {
+    private let name: String
     private let counter: WebhookCounter
     private var status = 0
 
-    init(_ counter: WebhookCounter) { self.counter = counter }
+    init(_ name: String, _ counter: WebhookCounter) { (self.name, self.counter) = (name, counter) }
 
     func received(_ event: UpstreamEvent) {
         switch event {
         case .head(let head): status = head.status.code
         case .content: break
-        case .end: counter.count(failure: status < 400 ? nil : "the webhook was answered with \(status)")
-        case .failed(let failure): counter.count(failure: "\(failure)")
+        case .end: counter.count(failure: status < 400 ? nil : "\(name) was answered with \(status)")
+        case .failed(let failure): counter.count(failure: failure.sentence(about: name))
         }
     }
 }

@@ -143,7 +143,7 @@ struct RouteTemplate: Sendable {
     }
 }
 
-/// JSON with templates in its texts and member names. An object whose only member is `{{repeat N}}` is an array of N such values.
+/// JSON with templates in its texts. An object whose only member is `{{repeat N}}` is an array of N such values.
 indirect enum JSONTemplate: Sendable {
     case constant(JSONValue)
     case text(RouteTemplate)
@@ -161,8 +161,13 @@ indirect enum JSONTemplate: Sendable {
                 try elements.map { element throws(RouteTemplate.Failure) in try JSONTemplate(element, in: path) }
             )
         case .object(let object):
-            if object.members.count == 1, let member = object.members.first, member.name.hasPrefix("{{repeat ") {
-                guard member.name.hasSuffix("}}"), let count = Int(member.name.dropFirst(9).dropLast(2)),
+            if let member = object.members.first(where: { Self.repeatWords($0.name) != nil }) {
+                guard object.members.count == 1 else {
+                    let detail = "has '\(member.name)' beside other members; it must be the only one of its object"
+                    throw RouteTemplate.Failure(description: detail)
+                }
+                let words = Self.repeatWords(member.name) ?? []
+                guard member.name.hasSuffix("}}"), words.count == 1, let count = Int(words[0]),
                     (0...Self.repeatMaximum).contains(count)
                 else {
                     let detail = "has '\(member.name)'; repeat takes a number up to \(Self.repeatMaximum)"
@@ -178,6 +183,13 @@ indirect enum JSONTemplate: Sendable {
             }
         default: self = .constant(value)
         }
+    }
+
+    /// The words behind `{{repeat`; nil for another member name.
+    private static func repeatWords(_ name: String) -> [Substring]? {
+        guard name.hasPrefix("{{") else { return nil }
+        let words = name.dropFirst(2).prefix { $0 != "}" }.split(separator: " ")
+        return words.first == "repeat" ? Array(words.dropFirst()) : nil
     }
 
     func value(_ call: RouteCall) throws -> JSONValue {

@@ -1,18 +1,46 @@
 import Glibc
 package import LarderCoding
+package import LarderHTTP
 
-/// A file of the user that cannot be used: one sentence with the file, and the line, the index or the member.
+/// Files of the user that cannot be used: a line of text for each error, with the file, and the line, the index or the member.
 package struct FileError: Error, Sendable, CustomStringConvertible {
-    package let description: String
+    private static let linesMaximum = 20
 
-    package init(_ description: String) { self.description = description }
+    /// The first ones of many.
+    private let lines: [String]
+    private let count: Int
+
+    package var description: String {
+        lines.joined(separator: "\n") + (count > lines.count ? "\nand \(count - lines.count) more errors" : "")
+    }
+
+    package init(_ description: String) { (lines, count) = ([description], 1) }
+
+    /// The errors of several files.
+    package init(_ errors: [FileError]) {
+        lines = Array(errors.flatMap(\.lines).prefix(Self.linesMaximum))
+        count = errors.reduce(0) { $0 + $1.count }
+    }
 
     /// - Parameters:
     ///   - pointer: the place in the document (RFC 6901), whose line is named.
     ///   - detail: what is wrong there, as the rest of a sentence.
     package init(_ file: String, _ bytes: [UInt8], at pointer: String, _ detail: String) {
-        let place = pointer.isEmpty ? "" : pointer + " "
-        self.init("\(file):\(JSONParser.line(of: pointer, in: bytes)): \(place)\(detail)")
+        self.init(file, bytes, [Problem.FieldError(pointer: pointer, detail: detail)])
+    }
+
+    /// The errors of a document, in the order of its lines.
+    package init(_ file: String, _ bytes: [UInt8], _ errors: [Problem.FieldError]) {
+        // A misspelled name explains a missing one.
+        let hints = errors.filter { $0.detail.contains("did you mean") }
+        let ordered = hints + errors.filter { !$0.detail.contains("did you mean") }
+        lines = ordered.prefix(Self.linesMaximum)
+            .map { (line: JSONParser.line(of: $0.pointer, in: bytes), error: $0) }
+            .sorted { $0.line < $1.line }
+            .map { line, error in
+                "\(file):\(line): \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.detail)"
+            }
+        count = errors.count
     }
 }
 
@@ -74,6 +102,19 @@ package enum SourceFile {
     package static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes a directory that only its owner may use, and those above it, unless they exist.
+    package static func makeDirectory(_ path: String) throws(FileError) {
+        var built = ""
+        for part in path.split(separator: "/") {
+            built += (built.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
+            if unsafe mkdir(built, 0o700) != 0, errno != EEXIST { throw error(path) }
+        }
+        guard isDirectory(path) else {
+            errno = ENOTDIR
+            throw error(path)
+        }
     }
 
     /// Writes a file that only its owner may read, over what is there.

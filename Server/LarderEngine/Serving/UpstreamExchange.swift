@@ -37,6 +37,17 @@ package enum UpstreamFailure: Error, Sendable, Hashable {
     case invalid(String)
     /// Too many requests wait for a connection.
     case tooMany(Int)
+
+    /// - Parameter server: its host and port, or the request to it.
+    package func sentence(about server: String) -> String {
+        switch self {
+        case .unreachable(let why): "\(server) cannot be reached: \(why)"
+        case .untrusted(let why): "\(server) cannot be trusted: \(why)"
+        case .timedOut(let why): "\(server): \(why)"
+        case .invalid(let why): "The reply of \(server) is not complete and valid HTTP: \(why)"
+        case .tooMany(let count): "\(count) requests already wait for a connection to \(server)."
+        }
+    }
 }
 
 /// Receives what arrives for a request to another server. Called on the loop that sends the request.

@@ -312,7 +312,7 @@ extension ControlPlane {
 
     /// Injects a fault into a world's change feed.
     func inject(_ fault: ChangeFeedFault, in world: World) throws(Problem) {
-        try requireDomain("A fault of the change feed")
+        try requireData(of: world, isOwnEnough: true, "A fault of the change feed")
         switch fault {
         case .dropTombstones:
             try world.forgetTombstones()

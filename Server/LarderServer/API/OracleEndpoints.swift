@@ -33,6 +33,7 @@ enum OracleEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         switch (method, rest.first) {
         case (.get, "ledger"?):
+            try call.plane.requireData(of: call.world, isOwnEnough: false, "The ledger")
             let faults = try call.world.checkLedger().map(\.description)
             return ControlEndpoints.json([
                 "isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) }),

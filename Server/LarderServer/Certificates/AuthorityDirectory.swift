@@ -24,7 +24,7 @@ package struct AuthorityDirectory {
     /// - Throws: `.invalidSettings` if the directory cannot be used, if others can read the key or change the files, or if the files are
     ///   damaged: they are left as they are.
     package func authority(now: WallTime) throws(TLSError) -> TLSAuthority {
-        try makeDirectory()
+        do { try SourceFile.makeDirectory(path) } catch { throw unusable("cannot be made") }
         try check(path, allows: 0o755)
         let lock = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0, FileLock.take(lock, waits: true) else { throw unusable("cannot be locked") }
@@ -43,14 +43,6 @@ package struct AuthorityDirectory {
         try write(made.keyPEM, to: keyPath, mode: 0o600)
         try write(made.certificate.pem, to: certificatePath, mode: 0o644)
         return made
-    }
-
-    private func makeDirectory() throws(TLSError) {
-        var built = ""
-        for part in path.split(separator: "/", omittingEmptySubsequences: true) {
-            built += (built.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
-            if unsafe mkdir(built, 0o700) != 0, errno != EEXIST { throw unusable("cannot be made") }
-        }
     }
 
     /// Refuses what belongs to somebody else, or has a mode that allows more.

@@ -21,7 +21,7 @@ public struct BackendConfiguration: Sendable {
     /// After how long without a request a world other than `main` is removed, on the server's clock; nil for never. An open live
     /// channel does not count as a request.
     public var worldIdleLimit: Duration?
-    /// The directory of persistent snapshots; nil keeps all in memory.
+    /// The directory of persistent snapshots, which is made if there is none; nil keeps all in memory.
     public var snapshotsDirectory: String?
     /// The required token of the control plane; nil if access from this machine suffices.
     public var controlToken: String?

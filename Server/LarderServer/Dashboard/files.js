@@ -11,6 +11,6 @@ async function refreshFiles() {
         : `${file.path}: ${file.summary}, loaded ${file.loadedAt.slice(11, 19)}`,
     ),
   );
-  if (webhooks.failed > 0) parts.push(make("p", { class: "bad" }, `${webhooks.failed} webhooks failed: ${webhooks.lastFailure}`));
+  if (webhooks.failed > 0) parts.push(make("p", { class: "bad" }, `${webhooks.failed} webhooks failed; the last one: ${webhooks.lastFailure}`));
   find("files").replaceChildren(...parts);
 }

@@ -164,17 +164,13 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     }
 
     private func problem(_ failure: UpstreamFailure) -> Problem {
-        switch failure {
-        case .unreachable(let why): ProblemType.badGateway("\(authority) cannot be reached: \(why)")
-        case .untrusted(let why):
-            ProblemType.badGateway(
-                "\(authority) cannot be trusted: \(why) The proxy trusts the system's authorities, or those of --ca FILE."
-            )
-        case .timedOut(let why): ProblemType.gatewayTimeout("\(authority): \(why)")
-        case .invalid(let why):
-            ProblemType.badGateway("The reply of \(authority) is not complete and valid HTTP: \(why)")
-        case .tooMany(let count):
-            ProblemType.unavailable("\(count) requests already wait for a connection to \(authority).")
+        let reason = failure.sentence(about: authority)
+        return switch failure {
+        case .unreachable, .invalid: ProblemType.badGateway(reason)
+        case .untrusted:
+            ProblemType.badGateway(reason + " The proxy trusts the system's authorities, or those of --ca FILE.")
+        case .timedOut: ProblemType.gatewayTimeout(reason)
+        case .tooMany: ProblemType.unavailable(reason)
         }
     }
 

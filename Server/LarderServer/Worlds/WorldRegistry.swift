@@ -52,6 +52,7 @@ final class WorldRegistry: Sendable {
         // The archive of a recording would stay in memory beside what was read from it.
         kept.origin = .domain
         self.options = kept
+        if let directory = options.snapshotsDirectory { try SourceFile.makeDirectory(directory) }
         mainSource = source
         var system = SystemRandomNumberGenerator()
         seed = options.seed ?? system.next()

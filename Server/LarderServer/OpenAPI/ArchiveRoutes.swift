@@ -1,0 +1,159 @@
+import LarderBackend
+import LarderCoding
+import LarderHTTP
+
+/// Routes from the replies of an HTTP archive. Several replies to one request are a sequence.
+struct ArchiveRoutes {
+    private struct Recorded {
+        /// `method`, `path` and `when`.
+        let members: [(String, JSONValue?)]
+        let conditionCount: Int
+        var replies: [[(String, JSONValue?)]] = []
+    }
+
+    private var requests: [Recorded] = []
+    private var omissions: [(reason: String, example: String, count: Int)] = []
+    /// Scheme, host and port of the servers that were asked.
+    private let origins: Set<String>
+
+    /// - Throws: `FileError` for damaged Base64.
+    init(_ entries: [JSONValue], named name: String) throws(FileError) {
+        let urls = entries.map { $0.value(at: "/request/url")?.string.flatMap { HTTPURL($0) } }
+        origins = Set(urls.compactMap { $0.map(Self.origin) })
+        var indices: [[UInt8]: Int] = [:]
+        for (index, (entry, url)) in zip(entries, urls).enumerated() {
+            let method = entry.value(at: "/request/method")?.string ?? ""
+            let text = url?.path ?? entry.value(at: "/request/url")?.string ?? ""
+            let example = "\(method.prefix(32)) \(text.prefix(100))"
+            guard let url else {
+                omit("requests without an http or https URL", example)
+                continue
+            }
+            guard let request = request(entry, method, url, example) else { continue }
+            let key = JSONValue.members(request.members).encoded
+            let place = indices[key, default: requests.count]
+            if indices.updateValue(place, forKey: key) == nil { requests.append(request) }
+            guard requests[place].replies.count < RouteReader.repliesMaximum else {
+                omit("replies after \(RouteReader.repliesMaximum) to one request", example)
+                continue
+            }
+            do {
+                let reply = try reply(entry, method, url, example)
+                requests[place].replies.append(reply)
+            } catch {
+                throw FileError("\(name): /log/entries/\(index)/response/content: \(error)")
+            }
+        }
+    }
+
+    /// The reasons for what is in no route, each with the number of entries and the first one; nil if nothing is left out.
+    var omitted: String? {
+        let reasons = omissions.map { reason, example, count in "\(reason) (\(count), first \(example))" }
+        return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
+    }
+
+    /// Routes with more conditions are asked first: without a query a route takes every request for its path. Of equally many
+    /// conditions the earlier one comes first.
+    var routes: [JSONValue] {
+        requests.sorted { $0.conditionCount > $1.conditionCount }.map { request in
+            var replies = request.replies.map { JSONValue.members($0) }
+            // The last one is repeated.
+            while replies.count > 1, replies[replies.count - 1] == replies[replies.count - 2] { replies.removeLast() }
+            let rest: [(String, JSONValue?)] =
+                replies.count == 1
+                ? request.replies[0] : [("order", .string("sequence")), ("replies", .array(replies))]
+            return .members(request.members + rest)
+        }
+    }
+
+    private mutating func omit(_ reason: String, _ example: String) {
+        let index = omissions.firstIndex { $0.reason == reason }
+        if let index { omissions[index].count += 1 } else { omissions.append((reason, example, 1)) }
+    }
+
+    /// The request of an entry; nil if no route can answer it, or there is no reply.
+    private mutating func request(_ entry: JSONValue, _ method: String, _ url: HTTPURL, _ example: String) -> Recorded?
+    {
+        let status = entry.value(at: "/response/status")?.integer ?? 0
+        let query = QueryString(parsing: Array((url.query ?? "").utf8))
+        var reason = method == "OPTIONS" ? "OPTIONS, which the server answers" : nil
+        if !(200...599).contains(status) || status == 304 { reason = "replies with status \(status)" }
+        guard reason == nil, RouteReader.isMethod(method), let path = Self.literal(path: url.path), let query else {
+            omit(reason ?? "requests that no route can express", example)
+            return nil
+        }
+        var when = JSONObject()
+        for item in query.items.sorted(by: { $0.name < $1.name }) where !item.name.isEmpty {
+            when["query." + item.name] = .string(item.value)
+        }
+        return Recorded(
+            members: [
+                ("method", .string(method)), ("path", .string(path)),
+                ("when", when.members.isEmpty ? nil : .object(when)),
+            ],
+            conditionCount: when.members.count
+        )
+    }
+
+    private mutating func reply(_ entry: JSONValue, _ method: String, _ url: HTTPURL, _ example: String)
+        throws(FileError) -> [(String, JSONValue?)]
+    {
+        let status = entry.value(at: "/response/status")
+        var reply: [(String, JSONValue?)] = [("status", status)]
+        let fields = entry.value(at: "/response/headers")?.array ?? []
+        if let location = fields.first(where: { $0["name"]?.string?.lowercased() == "location" })?["value"]?.string {
+            let value = Self.literal(.string(relative(location, to: url)))
+            reply.append(("fields", .members(["Location": value])))
+        }
+        let content = entry.value(at: "/response/content")
+        let bytes = content?["_isCoded"] == nil ? try HAR.bytes(of: content) : nil
+        if bytes == nil, method != "HEAD", status != .integer(204), content?["size"]?.integer ?? 0 > 0 {
+            omit("bodies that are missing or not decoded", example)
+        }
+        guard let bytes, !bytes.isEmpty else { return reply }
+        let type = content?["mimeType"]?.string.flatMap {
+            $0.contains("/") && (3...200).contains($0.unicodeScalars.count) ? $0 : nil
+        }
+        if let type, type.contains("json"), let json = try? JSONParser.parse(bytes) {
+            if !type.hasPrefix("application/json") { reply.append(("mediaType", .string(type))) }
+            reply.append(("json", Self.literal(json)))
+        } else {
+            reply.append(("mediaType", type.map { .string($0) }))
+            if let text = String(validating: bytes, as: UTF8.self) {
+                reply.append(("text", Self.literal(.string(text))))
+            } else {
+                reply.append(("base64", .string(Base64.encode(bytes))))
+            }
+        }
+        return reply
+    }
+
+    /// A `Location` without the server if that was asked, so that a client which follows it stays with the routes.
+    private func relative(_ location: String, to url: HTTPURL) -> String {
+        // Another server with the same path, such as that of https, would redirect to itself.
+        guard let target = url.resolve(location), origins.contains(Self.origin(target)), target.target != url.target
+        else { return location }
+        return target.target + location.drop { $0 != "#" }
+    }
+
+    private static func origin(_ url: HTTPURL) -> String { "\(url.scheme)://\(url.authority)" }
+
+    /// A path as a template that is this path alone; nil if there is none.
+    private static func literal(path: String) -> String? {
+        guard let segments = PathTemplate.segments(Array(path.utf8)[...]),
+            !segments.contains(where: { $0.contains { "/{}*?#".contains($0) } })
+        else { return nil }
+        let path = "/" + segments.joined(separator: "/")
+        return RouteReader.fault(ofPath: path) == nil ? path : nil
+    }
+
+    /// A value as a template whose texts are these texts.
+    private static func literal(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .string(let string): .string(string.replacing("{{", with: "{{pick \"{{\"}}"))
+        case .array(let values): .array(values.map(literal))
+        case .object(let object): .members(object.members.map { ($0.name, literal($0.value)) })
+        default: value
+        }
+    }
+}
