@@ -61,6 +61,24 @@ struct NewestItemsTests {
         }
     }
 
+    @Test func `a list with an item inserted behind the others is not confirmed by a validator`() async throws {
+        let cache = try scene.cache()
+        let feed = source.resource()
+        source.prepare([5, 3], validator: "v")
+        try await cache.timeline(feed).refresh()
+        try await cache.update { update in
+            update.insert(Note(1), in: feed.key, isNew: true) { (Int($0) ?? 0) > (Int($1) ?? 0) }
+        }
+        // A replica may not have the item yet. If it was deleted, "not modified" would keep it for ever.
+        for _ in 0..<2 {
+            scene.clock.advance(by: .seconds(5))
+            source.prepare([5, 3], validator: "v")
+            try await cache.timeline(feed).refresh()
+            #expect(try await cache.line(feed) == "5 3 1 .")
+            #expect(source.requests.last?.validator == nil)
+        }
+    }
+
     /// A change feed with one change.
     ///
     /// - Parameter during: runs before its page is answered.
