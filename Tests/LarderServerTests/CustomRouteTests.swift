@@ -376,13 +376,13 @@ struct CustomRouteTests {
         #expect(entry.requestField("X-Event") == "order" && entry.requestField("Content-Length") == "14")
     }
 
-    @Test func `a webhook that fails is named with its URL and its route, without user information`() async throws {
+    @Test func `a webhook that fails is named with its URL and its route, without secrets`() async throws {
         let closed = try ClosedPort()
         let receiver = try RouteSite(routes: #"{"method": "PUT", "path": "/hook", "status": 500}"#)
         let (lost, failing) = ("127.0.0.1:\(closed.port)", "127.0.0.1:\(receiver.backend.port)")
         let site = try RouteSite(
             routes: """
-                {"method": "POST", "path": "/lost/{id}", "webhooks": [{"url": "http://me:secret@\(lost)/hook"}]},
+                {"method": "POST", "path": "/lost/{id}", "webhooks": [{"url": "http://me:secret@\(lost)/hook?key=k"}]},
                 {"method": "POST", "path": "/failing", "webhooks": [{"url": "http://\(failing)/hook", "method": "PUT"}]}
                 """
         )
@@ -533,7 +533,7 @@ struct CustomRouteTests {
             "/c.json:2: /routes/1/path must be",
         ]
         for (line, expected) in zip(lines, expected) { #expect(line.hasPrefix(directory.path + expected), "\(line)") }
-        #expect(lines.count == 21 && lines.last == "and 2 more errors", "\(lines)")
+        #expect(lines.count == 21 && lines.last == "and 2 more", "\(lines)")
     }
 
     // MARK: What only the demo has

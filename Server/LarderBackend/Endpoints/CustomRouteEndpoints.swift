@@ -119,7 +119,7 @@ extension CustomReply.Webhook {
         for (name, value) in fields { all.set(name, try value.text(call)) }
         for field in all { head += "\(field.name): \(field.value)\r\n" }
         return ReplySequel.Request(
-            name: "\(method) \(url.scheme)://\(url.authority)\(url.target.prefix(200)) of the route \(route.name)",
+            name: "\(method) \(url.scheme)://\(url.authority)\(url.path.prefix(200)) of the route \(route.name)",
             address: address,
             request: UpstreamRequest(method: method, bytes: Array((head + "\r\n").utf8) + content),
             delay: delay

@@ -6,7 +6,7 @@ import Synchronization
 /// What a custom route does with its reply and after it: a delay, and requests to other servers of this machine.
 struct ReplySequel: Sendable {
     struct Request: Sendable {
-        /// Its method and URL without user information, and its route.
+        /// Its method and URL without user information and query, and its route.
         let name: String
         let address: UpstreamAddress
         let request: UpstreamRequest

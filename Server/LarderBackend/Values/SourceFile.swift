@@ -11,7 +11,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     private let count: Int
 
     package var description: String {
-        lines.joined(separator: "\n") + (count > lines.count ? "\nand \(count - lines.count) more errors" : "")
+        lines.joined(separator: "\n") + (count > lines.count ? "\nand \(count - lines.count) more" : "")
     }
 
     package init(_ description: String) { (lines, count) = ([description], 1) }
