@@ -582,6 +582,8 @@ UNNOTICED = {
     "rows that lack a change are hidden": "unit test: a commit that fails leaves hidden what the disk has missed",
     "no validator while an item of the newest page is unconfirmed": "unit test: a list with an item inserted behind the others is not "
     "confirmed by a validator",
+    "server IDs in waiting operations": "unit test: a server ID replaces the temporary one where it occurs, and other operations are not "
+    "decoded",
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "number of the boot": "unit test: a store counts the boots in which it is used, and writes once for each",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
