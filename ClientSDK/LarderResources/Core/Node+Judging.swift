@@ -17,8 +17,7 @@ extension Node {
     }
 
     private func facts(_ content: Content, _ options: ReadOptions) -> FreshnessFacts? {
-        guard content.value != nil, let known = content.judged else { return nil }
-        return facts(known, held: content.facts.held, options)
+        content.judged.map { facts($0, held: content.facts.held, options) }
     }
 
     /// The rule with the current lifetime factor. A value that is fresh on a good network is fresh on a poor one.

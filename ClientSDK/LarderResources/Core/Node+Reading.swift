@@ -75,7 +75,7 @@ extension Node {
         let policy = options.policy
         guard policy.remote != .always, policy.local != .never else { return nil }
         if options.isOffDisk, !isOffDisk.load(ordering: .relaxed) { return nil }
-        guard let content = state.withLock({ $0.content }), content.value != nil else { return nil }
+        guard let content = state.withLock({ $0.content }), content.judged != nil else { return nil }
         let freshness = freshness(content, options, at: now)
         if policy.remote == .ifStale { return freshness == .fresh ? content : nil }
         return permits(policy.local, freshness, isBare: options.isBare) ? content : nil

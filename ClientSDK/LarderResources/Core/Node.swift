@@ -166,10 +166,14 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let count = core.commitCount
         guard let (stored, rows) = core.query(key) else { return Content(nil, ContentFacts(parts: [.query(key)])) }
         let keys = core.overlays.visible(stored.query.ids, key)
-        var facts = ContentFacts(parts: Set(keys.map { .entity($0) }).union([.query(key)]))
+        var parts = Set<StoredKey>(minimumCapacity: keys.count + 2)
+        for key in keys { parts.insert(.entity(key)) }
+        parts.insert(.query(key))
+        var facts = ContentFacts(parts: parts)
         let core = core
         var isFromDisk = rows != nil
-        var costs: [EntityKey: Int] = [:]
+        // An entity that is looked up twice, because it may have moved, counts twice.
+        var cost = stored.cost
         // Building the tag for each entity of a list would take longer than everything else.
         let (hasMarks, hasVersions) = (core.invalidations.hasMarks, core.invalidations.hasVersions)
         var lookup = EntityLookup(keys: keys, list: stored, overlays: core.overlays) { key, decode in
@@ -181,14 +185,17 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             if known == nil, let read = core.entity(key, decode) {
                 (known, isFromDisk) = (read.stored, isFromDisk || read.isFromDisk)
             }
-            guard var found = known else { return nil }
-            costs[key] = found.cost
-            if hasMarks { found.invalid = max(found.invalid, core.invalidations.latest([], type: key.type)) }
-            if hasVersions, let noted = core.invalidations.newer(than: found.version, asked: found.asked, of: key) {
+            guard let own = known?.invalid else { return nil }
+            cost += known?.cost ?? 0
+            if hasMarks { known?.invalid = max(own, core.invalidations.latest([], type: key.type)) }
+            if hasVersions, let found = known,
+                let noted = core.invalidations.newer(than: found.version, asked: found.asked, of: key)
+            {
                 // Stale whenever it was confirmed.
-                (found.asked, found.invalid) = (.never, max(found.invalid, noted))
+                known?.asked = .never
+                known?.invalid = max(found.invalid, noted)
             }
-            return found
+            return known
         }
         lookup.invalid = core.invalidations.latest(tags)
         lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
@@ -197,7 +204,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             // Written by another version of the application: treated as missing.
             return Content(nil, facts)
         }
-        facts.cost = costs.values.reduce(stored.cost, +)
+        facts.cost = cost
         facts.times = stored.times
         facts.pending = lookup.pending
         facts.pages = lookup.pages
@@ -268,7 +275,8 @@ final class NodeContent<Value: Sendable>: Sendable {
     init(_ value: Value?, _ facts: ContentFacts) {
         self.value = value
         self.facts = facts
-        judged = facts.times.map { FreshnessFacts(times: $0, reason: facts.reason, isPartial: facts.isPartial) }
+        let times = value == nil ? nil : facts.times
+        judged = times.map { FreshnessFacts(times: $0, reason: facts.reason, isPartial: facts.isPartial) }
     }
 
     var times: Freshness.Times? { facts.times }
