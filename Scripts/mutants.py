@@ -587,11 +587,12 @@ UNNOTICED = {
     "send lock": "unit test: one process sends and the other waits: no operation is doubled or lost",
     "number of the boot": "unit test: a store counts the boots in which it is used, and writes once for each",
     "clock guard": "nobody: the age by the monotonic clock, and times in the future count as unknown",
-    "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again",
+    "content lost with the power is stale": "nobody: the change token is lost with the content, and brings the changes again; "
+    "unit test: an answer that a power loss has taken from the values makes them stale",
     "second attempt of a lost renewal": "nobody: the next request renews again, and the server accepts the replaced token for a while; "
     "unit test: a renewal with a lost reply is repeated with the same token",
     "tokens renewed by the other process": "unit test: a process waits for the renewal of another and uses its tokens",
-    "order of the replies": "unit test: records that no request needs are dropped while an old request hangs",
+    "order of the replies": "unit test: the answer of a request in flight does not restore a removed list",
     "changes of a list while it is fetched": "unit test: a list has the server's order with later changes, and nothing deleted or doubled",
     "tombstones": "unit test: a removed entity leaves every list, and no older reply restores it",
     "retry budget of reads": "unit test: reads after failures share a budget",
@@ -602,7 +603,7 @@ UNNOTICED = {
     "no validator for a list whose items have changed": "unit test: a list is not confirmed for an item that has changed since and was invalidated",
     "gap detection in the live channel": "unit test: a change of a live channel is applied if it follows the stored token, and otherwise the "
     "feed is read",
-    "damaged pictures are fetched again": "unit test: a picture of which a part is damaged is fetched again",
+    "damaged pictures are fetched again": "unit test: bytes that fail to decode are removed and fetched once more",
     "downloads end with the last request for them": "unit test: a cancelled or released one stops loading",
     "salvage of a damaged store": "unit test: a database with a damaged schema is read by the known root pages",
     "back-off of operations": "unit test: after process death at any step, acknowledged operations have one effect and others none",
