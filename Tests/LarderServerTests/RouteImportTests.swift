@@ -199,7 +199,7 @@ struct RouteImportTests {
         #expect(try await site.ask("GET", "/a").field("Location") == expected)
     }
 
-    @Test func `what of an archive is in no route is counted with its reason`() throws {
+    @Test func `what of an archive is in no route is counted with its reason`() async throws {
         let entries = archive([
             ("GET", "http://x.test/a", text("a")), ("OPTIONS", "http://x.test/a", text("")),
             ("GET", "http://x.test/b", #""status":0"#), ("GET", "http://x.test/a", #""status":304"#),
@@ -209,6 +209,7 @@ struct RouteImportTests {
             ("GET", "ws://x.test/live", #""status":101"#),
             ("GET", "http://x.test/lost", #""status":200,"content":{"size":3}"#),
             ("GET", "http://x.test/coded", #""status":200,"content":{"size":3,"text":"x","_isCoded":true}"#),
+            ("GET", "http://x.test/bad", #""status":200,"content":{"mimeType":"application/json","text":"{"}"#),
         ])
         let (document, omitted) = try RouteImport.routes(from: Array(entries.utf8), named: "x.har")
         #expect(
@@ -217,10 +218,12 @@ struct RouteImportTests {
                 replies with status 0 (1, first GET /b); replies with status 304 (1, first GET /a); \
                 requests that no route can express (6, first GET /a%7Bb%7D); \
                 requests without an http or https URL (1, first GET ws://x.test/live); \
-                bodies that are missing or not decoded (2, first GET /lost)
+                bodies that are missing or not decoded (2, first GET /lost); \
+                invalid JSON, which stays as it is (1, first GET /bad)
                 """
         )
-        _ = try RouteSite(["routes.json": String(decoding: document, as: UTF8.self)])
+        let site = try RouteSite(["routes.json": String(decoding: document, as: UTF8.self)])
+        #expect(try await site.text("GET", "/bad") == "{")
         #expect(
             try RouteImport.routes(from: Array(archive([("GET", "http://x/", text("x"))]).utf8), named: "x").omitted
                 == nil

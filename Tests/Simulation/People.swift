@@ -55,7 +55,7 @@ extension Device {
         case .trimMemory:
             client.cache.trimMemory(toBytes: 0)
             // What the disk does not take is gone then, and a replica that lags may answer with what was before (701055).
-            if machine.hadDiskTrouble, !simulation.lags.isEmpty { watched.versions = [:] }
+            if machine.hasDiskTrouble, !simulation.lags.isEmpty { watched.versions = [:] }
         default:
             if Act.withPictures.contains(act) { return try await performWithPictures(act, choice, client) }
             try await performSequence(act, choice, client, generation)

@@ -118,3 +118,14 @@ final class InvalidationTable: Sendable {
 
     func removeAll() { state.withLock { $0 = State() } }
 }
+
+extension StoredEntity {
+    /// Applies what is invalidated apart from its row: its type, and versions for which a newer one is known.
+    mutating func apply(_ table: InvalidationTable, to key: EntityKey) {
+        invalid = max(invalid, table.latest([], type: key.type))
+        if let noted = table.newer(than: version, asked: asked, of: key) {
+            // Stale whenever it was confirmed.
+            (asked, invalid) = (.never, max(invalid, noted))
+        }
+    }
+}

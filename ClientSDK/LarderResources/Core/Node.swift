@@ -185,16 +185,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             if known == nil, let read = core.entity(key, decode) {
                 (known, isFromDisk) = (read.stored, isFromDisk || read.isFromDisk)
             }
-            guard let own = known?.invalid else { return nil }
             cost += known?.cost ?? 0
-            if hasMarks { known?.invalid = max(own, core.invalidations.latest([], type: key.type)) }
-            if hasVersions, let found = known,
-                let noted = core.invalidations.newer(than: found.version, asked: found.asked, of: key)
-            {
-                // Stale whenever it was confirmed.
-                known?.asked = .never
-                known?.invalid = max(found.invalid, noted)
-            }
+            // In place: copying a stored entity costs as much as finding it.
+            if hasMarks || hasVersions { known?.apply(core.invalidations, to: key) }
             return known
         }
         lookup.invalid = core.invalidations.latest(tags)

@@ -111,10 +111,7 @@ package enum SourceFile {
             built += (built.isEmpty && !path.hasPrefix("/") ? "" : "/") + part
             if unsafe mkdir(built, 0o700) != 0, errno != EEXIST { throw error(path) }
         }
-        guard isDirectory(path) else {
-            errno = ENOTDIR
-            throw error(path)
-        }
+        guard isDirectory(path) else { throw FileError("\(path): Not a directory") }
     }
 
     /// Writes a file that only its owner may read, over what is there.

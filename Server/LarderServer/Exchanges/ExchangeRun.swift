@@ -243,7 +243,6 @@ final class ExchangeRun: @unchecked Sendable {
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
         for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
-        guard mutator.pace.isSlow else { return finish(mutator.cut?.how, mutator.reply, after: bytes) }
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
     }
 

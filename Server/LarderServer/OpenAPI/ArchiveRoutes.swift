@@ -114,18 +114,22 @@ struct ArchiveRoutes {
         let type = content?["mimeType"]?.string.flatMap {
             $0.contains("/") && (3...200).contains($0.unicodeScalars.count) ? $0 : nil
         }
-        if let type, type.contains("json"), let json = try? JSONParser.parse(bytes) {
-            if !type.hasPrefix("application/json") { reply.append(("mediaType", .string(type))) }
-            reply.append(("json", Self.literal(json)))
-        } else {
-            reply.append(("mediaType", type.map { .string($0) }))
-            if let text = String(validating: bytes, as: UTF8.self) {
-                reply.append(("text", Self.literal(.string(text))))
-            } else {
-                reply.append(("base64", .string(Base64.encode(bytes))))
+        return reply + body(bytes, type, example)
+    }
+
+    /// The members for a body: as JSON or as text if it is, else as Base64.
+    private mutating func body(_ bytes: [UInt8], _ type: String?, _ example: String) -> [(String, JSONValue?)] {
+        if let type, type.contains("json") {
+            do {
+                let json = ("json", Self.literal(try JSONParser.parse(bytes)) as JSONValue?)
+                return type.hasPrefix("application/json") ? [json] : [("mediaType", .string(type)), json]
+            } catch {
+                omit("invalid JSON, which stays as it is", example)
             }
         }
-        return reply
+        let text = String(validating: bytes, as: UTF8.self).map { Self.literal(.string($0)) }
+        let body = text.map { ("text", $0) } ?? ("base64", .string(Base64.encode(bytes)))
+        return [("mediaType", type.map { .string($0) }), body]
     }
 
     /// A `Location` without the server if that was asked, so that a client which follows it stays with the routes.
