@@ -11,6 +11,8 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
     package private(set) var isUserInitiated: Bool
     /// Whether the server holds the reply back on purpose (`TransportRequest.isLongPoll`).
     package let isLongPoll: Bool
+    /// Whether the request carries a stored change of a user. It is not sent without one who is signed in.
+    package let isOfStoredChange: Bool
 
     /// The reason of the requests that the current task sends; nil: unknown.
     @TaskLocal package static var current: RequestReason?
@@ -23,9 +25,11 @@ package struct RequestReason: Sendable, Hashable, CustomStringConvertible {
         cause: String,
         policy: String? = nil,
         isUserInitiated: Bool = false,
-        isLongPoll: Bool = false
+        isLongPoll: Bool = false,
+        isOfStoredChange: Bool = false
     ) {
         self.isLongPoll = isLongPoll
+        self.isOfStoredChange = isOfStoredChange
         self.subject = subject
         self.cause = cause
         self.policy = policy

@@ -120,9 +120,15 @@ public final class ScriptedTransport: Transport {
                 throw error
             }
         }
-        guard let reply = if let answer { try await answer(request, number) } else { scripted } else {
-            exchange.end()
-            throw TransportError(.unreachable, "The script has no more replies.")
+        let reply: Reply
+        do throws(TransportError) {
+            guard let next = if let answer { try await answer(request, number) } else { scripted } else {
+                throw TransportError(.unreachable, "The script has no more replies.")
+            }
+            reply = next
+        } catch {
+            exchange.end(error)
+            throw error
         }
         for gate in reply.gates { try await gate.pass() }
         switch reply.head {

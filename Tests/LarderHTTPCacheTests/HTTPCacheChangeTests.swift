@@ -281,7 +281,7 @@ struct HTTPCacheChangeTests {
     }
 
     @Test(arguments: [
-        "", "a", "ftp://origin.test/a", "http://", "http://origin.test/a b", "http://origin.test/\u{0}", "file:///etc",
+        "", "a", "ftp://origin.test/a", "http://", "http://a b/", "file:///etc",
         "http://origin.test:x/",
     ])
     func `a request with an invalid URL bypasses the cache`(url: String) async throws {

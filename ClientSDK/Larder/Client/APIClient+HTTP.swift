@@ -23,23 +23,26 @@ extension APIClient {
         /// Whether the cache is used at present (`FeatureFlags.Key.httpCache`).
         let isCacheOn: @Sendable () -> Bool
 
-        private var current: HTTPCache { isCacheOn() ? cache ?? bypass : bypass }
+        /// A change passes the cache also while that is off: it may be turned on before the reply comes.
+        private func current(_ request: TransportRequest) -> HTTPCache {
+            isCacheOn() || !request.method.isSafe ? cache ?? bypass : bypass
+        }
 
         /// Sends a request, or returns a stored response.
         ///
         /// - Throws: `.unreachable` if nothing usable is stored and the network may not be used; otherwise the transport's error.
         public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-            try await current.send(account.marked(request))
+            try await current(request).send(account.marked(request))
         }
 
         /// Opens a response, or a stored one.
         public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-            try await current.open(account.marked(request))
+            try await current(request).open(account.marked(request))
         }
 
         /// Sends a request, or returns a stored response, with its source and the reason.
         public func response(for request: TransportRequest) async throws(TransportError) -> HTTPCache.Response {
-            try await current.response(for: account.marked(request))
+            try await current(request).response(for: account.marked(request))
         }
 
         /// Reads a document.

@@ -10,11 +10,13 @@ extension BearerSession {
     /// Adds the access token to a request, and renews it before if it has expired.
     ///
     /// - Throws: `.unauthorized` for a write after the session has ended: the server would reject it again. A read is sent, because its
-    ///   resource may be public. `.closed` for a write after `APIClient.signOut`.
+    ///   resource may be public. `.closed` for a write after `APIClient.signOut`. For a stored change as `requireUser`.
     public func authorize(_ request: inout TransportRequest) async throws(LarderError) {
         let (known, hasEnded) = current.withLock { ($0.tokens, $0.hasEnded) }
         guard var tokens = known else {
-            if hasEnded, !request.method.isSafe { throw Self.closed }
+            guard !request.method.isSafe else { return }
+            if hasEnded { throw Self.closed }
+            if RequestReason.current?.isOfStoredChange ?? false { try await requireUser() }
             return
         }
         if tokens.isExpired, !request.method.isSafe {

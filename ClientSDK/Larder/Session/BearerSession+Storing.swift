@@ -52,6 +52,8 @@ extension BearerSession {
             if let stored = try await Self.stored(in: secrets, reportedTo: cache), stored != old { return false }
             guard current.withLock({ $0.tokens == old }) else { return false }
         }
+        // Another process has signed out, which has erased the account.
+        guard !(cache.outboxDisk?.isReplaced ?? false) else { throw Self.closed }
         try await secrets.save(bytes, as: Self.secretName)
         return true
     }

@@ -126,7 +126,7 @@ extension HTTPSource {
         }
         // The session is missing or has expired: the server has not carried out the request.
         let kind: ErrorCode<LarderError> =
-            code == 401 && authorizer != nil ? .unauthorized : code == 412 ? .conflict : .rejected
+            code == 401 && authorizer != nil && isOwn(response) ? .unauthorized : code == 412 ? .conflict : .rejected
         var problem: ProblemDocument?
         var cause: (any Error)?
         if Self.mediaType(response).contains("json") {

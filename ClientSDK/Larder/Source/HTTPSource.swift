@@ -72,6 +72,14 @@ public struct HTTPSource: Sendable {
         return origin == HTTPURL(base)?.origin
     }
 
+    /// Whether a reply is of the origin of the API, and not of another one to which it redirects.
+    func isOwn(_ response: TransportResponse) -> Bool { response.redirectedTo.map { isOwn($0) } ?? true }
+
+    /// Whether a reply says that there is nothing.
+    func isGone(_ response: TransportResponse) -> Bool {
+        isOwn(response) && configuration.isGone(response, isAccepted(response))
+    }
+
     /// Whether credentials are added to a request.
     func takesCredentials(_ request: TransportRequest) -> Bool {
         request.fields[.authorization] == nil && isOwn(request.url)
@@ -148,9 +156,15 @@ public struct HTTPSource: Sendable {
             fields: configuration.fields,
             bodyLimit: configuration.replyBytesMaximum
         )
+        let plain = request
         Self.addConditions(context, to: &request, now: wallClock.now)
-        let response = try await send(request)
-        if configuration.isGone(response, isAccepted(response)) { return .gone }
+        var response = try await send(request)
+        if response.status == .notModified, response.redirectedTo != nil {
+            // It confirms what the redirect leads to, which may be something else by now (RFC 9110 §15.4).
+            request = plain
+            response = try await send(request)
+        }
+        if isGone(response) { return .gone }
         var fetched: Fetched<Value>
         switch response.status.code {
         case 304: fetched = .notModified()
@@ -163,7 +177,8 @@ public struct HTTPSource: Sendable {
             )
         default:
             let reply = try decode(type, response, request)
-            fetched = .value(try reading(reply), validator: validator(of: response.fields))
+            let validator = response.redirectedTo == nil ? validator(of: response.fields) : nil
+            fetched = .value(try reading(reply), validator: validator)
         }
         apply(response, to: &fetched)
         return fetched
@@ -258,7 +273,7 @@ public struct HTTPSource: Sendable {
     ) async throws(LarderError) -> TransportResponse {
         let sent = try await authorized(request, authorizer)
         let response = try await attempt(sent)
-        guard response.status == .unauthorized else { return response }
+        guard response.status == .unauthorized, isOwn(response) else { return response }
         let isRenewed: Bool
         do throws(LarderError) { isRenewed = try await authorizer.renew(after: sent) } catch {
             throw Self.unauthorized(error, request.url)

@@ -4,8 +4,8 @@ import LarderResources
 import LarderTransport
 
 extension LostCopies {
-    /// Sends a request that is repeated after a 401. Once a copy of an unsafe request was lost, neither a failure of the repetition nor another 401
-    /// says that it was not carried out: both become `.interrupted`.
+    /// Sends a request that is repeated after a 401. Once a copy of an unsafe request was lost, neither a failure of the repetition nor a reply
+    /// that turns it away says that it was not carried out: both become `.interrupted`.
     ///
     /// - Parameters:
     ///   - error: makes the error for `.interrupted`.
@@ -29,8 +29,8 @@ extension LostCopies {
         var retryAfter: Duration?
         switch result {
         case .success(let reply):
-            guard reply.status == .unauthorized else { return reply }
-            text += "(The status is 401.)"
+            guard Outbox.Verdict(status: Int(reply.status.code)) == .undecided else { return reply }
+            text += "(The status is \(reply.status.code).)"
         case .failure(let failure):
             let error = LarderError(failure)
             guard !error.mayHaveBeenCarriedOut else { throw failure }

@@ -22,8 +22,35 @@ struct Conflict {
         _ error: LarderError,
         isAgain: Bool
     ) async throws(LarderError) -> TransportResponse {
-        guard let base = write.edited else { throw error }
-        return try await resolve(response, error, base, isAgain: isAgain)
+        if let base = write.edited { return try await resolve(response, error, base, isAgain: isAgain) }
+        guard isAgain else { throw error }
+        switch (write.method, write.changes.first?.kind) {
+        case ("DELETE", _):
+            let found = try await read()
+            guard source.isGone(found) else { throw error }
+            return found
+        case ("PUT", .create?):
+            guard let change = write.changes.first, let type = change.entityType else { throw error }
+            let found = try await read()
+            guard hasKey(change.key, type, found) else { throw error }
+            return found
+        default: throw error
+        }
+    }
+
+    private func hasKey<E: CacheEntity>(_ key: EntityKey, _ type: E.Type, _ response: TransportResponse) -> Bool {
+        state(type, of: response)?.entityKey == key
+    }
+
+    /// What the server has at the path of the write.
+    ///
+    /// - Throws: the error of a reply that says neither that nor that there is nothing.
+    private func read() async throws(LarderError) -> TransportResponse {
+        let found = try await source.send(source.request(.get, write.path, Fields()))
+        guard found.status == .ok && source.isAccepted(found) || source.isGone(found) else {
+            throw source.error(for: found, source.url(write.path))
+        }
+        return found
     }
 
     private func resolve<E: CacheEntity>(
@@ -35,12 +62,12 @@ struct Conflict {
         var found = response
         var state = state(E.self, of: response)
         if state == nil, ["PUT", "PATCH"].contains(write.method) {
-            // Without it the conflict is known all the same: a failure to read it is no failure of its own.
             do {
-                found = try await source.send(source.request(.get, write.path, Fields()))
-                if found.status.code == 200 { state = self.state(E.self, of: found) }
+                found = try await read()
+                state = self.state(E.self, of: found)
             } catch {
-                found = response
+                // The conflict is known all the same, unless an earlier attempt has caused it.
+                if isAgain { throw error }
             }
         }
         guard let state, state.entityKey == base.entityKey || write.changes.first?.key == state.entityKey else {

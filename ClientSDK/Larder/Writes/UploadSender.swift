@@ -64,13 +64,10 @@ struct UploadSender: Sendable {
             }
             let reply: TransportResponse
             do { reply = try await source.send(piece(bytes, at: offset, isLast: isLast, url)) } catch {
-                // Of an earlier one nobody knows whether it was sent.
-                if error.isUnsent, isFirstLast, !isComplete {
-                    place.isEnding = false
-                    try await files.setPlace(file.name, place)
-                }
+                if Outbox.Verdict(error) == .unsent, isFirstLast { try await retract(&place, isComplete) }
                 throw error
             }
+            if reply.status == .unauthorized, isFirstLast { try await retract(&place, isComplete) }
             // With an offset, a conflict is one with the state of the upload.
             let isOfUpload = reply.status == .conflict && reply.fields[.uploadOffset] != nil
             if reply.fields[.uploadComplete] == "?1", !isOfUpload { return reply }
@@ -85,6 +82,13 @@ struct UploadSender: Sendable {
             }
             offset = next
         }
+    }
+
+    /// Notes that the last piece was not sent, or was turned away. Of an earlier attempt nobody knows whether it was sent.
+    private func retract(_ place: inout UploadFiles.Place, _ isComplete: Bool) async throws(LarderError) {
+        guard !isComplete else { return }
+        place.isEnding = false
+        try await files.setPlace(file.name, place)
     }
 
     /// After it, what was begun is another upload.
@@ -179,7 +183,8 @@ struct UploadSender: Sendable {
     }
 
     private func location(of begun: TransportResponse) throws(LarderError) -> String {
-        guard let location = begun.fields[.location], let base = HTTPURL(begun.redirectedTo ?? source.url(write.path)),
+        let asked = TransportRequest(url: source.url(write.path)).url
+        guard let location = begun.fields[.location], let base = HTTPURL(begun.redirectedTo ?? asked),
             let url = base.resolve(location), source.isOwn(url.text)
         else { throw unsupported("The reply has no Location at \(source.base) for the pieces.", begun) }
         return url.text

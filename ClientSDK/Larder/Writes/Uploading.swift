@@ -95,7 +95,7 @@ final class Uploading: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
-        try await WriteOperations.check(attempt.input, source)
+        try WriteOperations.check(attempt.input)
         guard let files, let file = attempt.input.file else {
             throw LarderError(.invalidArgument, "The write has no file, or the client has no directory. Drop it.")
         }

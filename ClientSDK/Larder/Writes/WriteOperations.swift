@@ -71,9 +71,8 @@ struct WriteOperations: Sendable {
         return operation
     }
 
-    /// - Throws: `.invalidArgument` for a write that depends on what was not created; as `BearerSession.requireUser`.
-    static func check(_ write: StoredWrite, _ source: HTTPSource) async throws(LarderError) {
-        if let session = source.authorizer as? BearerSession { try await session.requireUser() }
+    /// - Throws: `.invalidArgument` for a write that depends on what was not created.
+    static func check(_ write: StoredWrite) throws(LarderError) {
         if let unknown = write.unknownIDs.first {
             throw LarderError(
                 .invalidArgument,
@@ -87,7 +86,7 @@ struct WriteOperations: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
-        try await check(attempt.input, source)
+        try check(attempt.input)
         let request = attempt.input.request(to: source, key: attempt.idempotencyKey)
         return try await accepted(try await source.send(request), attempt, source)
     }
@@ -102,9 +101,7 @@ struct WriteOperations: Sendable {
     ) async throws(LarderError) -> TransportResponse {
         let write = attempt.input
         // What an earlier attempt or somebody else has deleted needs no deletion.
-        if write.method == "DELETE", source.configuration.isGone(response, source.isAccepted(response)) {
-            return response
-        }
+        if write.method == "DELETE", source.isGone(response) { return response }
         // A captive portal may reply with any status.
         guard (200..<300).contains(response.status.code), !HTTPSource.isForeign(response) else {
             let error = source.error(for: response, source.url(write.path))

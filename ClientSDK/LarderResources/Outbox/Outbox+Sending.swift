@@ -240,7 +240,8 @@ extension Outbox {
         let lostCopies = LostCopies()
         let reason = RequestReason(
             operation.name + count,
-            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)"
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)",
+            isOfStoredChange: true
         )
         let start = clock.uptime
         var attempt = 1

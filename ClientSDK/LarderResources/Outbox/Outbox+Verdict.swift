@@ -31,7 +31,8 @@ extension Outbox {
             }
         }
 
-        private init(status: Int?, problem: String?) {
+        /// Classifies a reply that is no success.
+        package init(status: Int?, problem: String? = nil) {
             if problem?.split(whereSeparator: { "/:#".contains($0) }).last == Self.inProgress[...] {
                 self = .unknown
                 return

@@ -57,8 +57,9 @@ package enum Redirection {
         else { return nil }
         var next = request
         next.url = to.text
-        // POST becomes GET (§15.4.2, §15.4.3); with 303 every other method does too (§15.4.4).
-        let becomesGet = status.code == 303 ? request.method != .head : status.code < 303 && request.method == .post
+        // After 302 POST becomes GET (§15.4.3), and after 303 every method (§15.4.4). After 301 it stays: a server that corrects a path or a
+        // host has not carried the request out, and the reply to a GET would say that it has.
+        let becomesGet = status.code == 303 ? request.method != .head : status.code == 302 && request.method == .post
         if becomesGet, request.method != .get {
             next.method = .get
             next.body = []

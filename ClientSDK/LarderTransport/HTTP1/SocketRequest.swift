@@ -51,7 +51,7 @@ enum SocketRequest {
     }
 
     /// Fields that the transport sets itself: target, framing and connection.
-    private static func isReserved(_ name: FieldName) -> Bool {
+    static func isReserved(_ name: FieldName) -> Bool {
         switch name.canonical {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection",
             "proxy-authorization", "te", "trailer", "upgrade", "expect":

@@ -6,7 +6,7 @@ public import LarderTime
 /// A request to send.
 public struct TransportRequest: Sendable, Hashable {
     public var method: Method
-    /// The absolute URL.
+    /// The absolute URL. Spaces and control characters in the text that a request is made from are percent-encoded.
     public var url: String
     /// The header fields, in order.
     public var fields: Fields
@@ -22,7 +22,7 @@ public struct TransportRequest: Sendable, Hashable {
     public var bodyLimit: Int
     /// Whether redirects are followed, at most 16 (RFC 9110 §15.4). Otherwise a redirect is returned as the response.
     ///
-    /// Followed redirects keep the method, except that `POST` becomes `GET` after 301 and 302, and every method but `HEAD`
+    /// Followed redirects keep the method, except that `POST` becomes `GET` after 302, and every method but `HEAD`
     /// after 303. To another origin only fields of negotiation, conditions, ranges and caching are sent. A redirect from https to http, and one that would
     /// carry content to another origin, is returned as the response: send a request to its `Location` if you trust that origin.
     public var followsRedirects: Bool
@@ -47,7 +47,7 @@ public struct TransportRequest: Sendable, Hashable {
         followsRedirects: Bool = true
     ) {
         self.method = method
-        self.url = url
+        self.url = HTTPURL.encoded(url)
         self.fields = fields
         self.body = body
         self.timeout = timeout

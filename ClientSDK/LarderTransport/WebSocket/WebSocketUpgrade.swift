@@ -25,10 +25,7 @@ struct WebSocketUpgrade: Sendable {
     }
 
     private static func isReserved(_ name: FieldName) -> Bool {
-        switch name.canonical {
-        case "host", "upgrade", "connection", "content-length", "transfer-encoding": true
-        default: name.canonical.hasPrefix("sec-websocket-")
-        }
+        SocketRequest.isReserved(name) || name.canonical.hasPrefix("sec-websocket-")
     }
 
     /// Checks the head of a 101 response.

@@ -298,6 +298,29 @@ struct HTTPClientTests {
         #expect(transport.requests.count == 3)
     }
 
+    @Test func `a change that is under way while the cache is turned on invalidates what is stored meanwhile`()
+        async throws
+    {
+        let gate = TransportGate()
+        let transport = ScriptedTransport { request, number in
+            request.method == .put
+                ? ScriptedTransport.Reply.text("", status: .noContent).held(by: gate)
+                : .text("text \(number)", fields: [.cacheControl: "max-age=3600"])
+        }
+        let flags = FeatureFlags()
+        try flags.setOverride(false, for: .httpCache)
+        let client = try await fixture.client(transport) { $0.services.flags = .given(flags) }
+        let changing = Task { try await client.http.send(TransportRequest(method: .put, url: "http://server/help")) }
+        await gate.waitForHeld()
+        try flags.setOverride(true, for: .httpCache)
+        await reached { client.http.isCacheOn() }
+        _ = try await client.http.document("/help")
+        #expect(try await client.http.document("/help").source == .hit)
+        gate.open()
+        _ = try await changing.value
+        #expect(try await client.http.document("/help").source == .network)
+    }
+
     @Test func `what was stored before the cache was off is removed, although that could not be noted`() async throws {
         let scene = CacheScene()
         let killable = KillableStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))

@@ -130,6 +130,87 @@ struct HTTPSourceTests {
         #expect(error?.mayHaveBeenCarriedOut == true)
     }
 
+    @Test(arguments: [408, 421, 425, 429])
+    func `a postponement of the repetition of a lost copy leaves the outcome unknown`(status: Int) async throws {
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            LostCopies.current?.note()
+            return .text("{}", status: Status(code: status), fields: Self.json)
+        }
+        let plain = HTTPSource("http://server", transport: transport)
+        let session = try await BearerSession(try scene.cache(inMemory: true), plain, .none)
+        try await session.use(token: "t", userID: "ana")
+        let source = HTTPSource("http://server", transport: transport, authorizer: session)
+        let error = await #expect(throws: LarderError.self) { try await source.send(.put, "/item", Item(name: "a")) }
+        #expect(error?.mayHaveBeenCarriedOut == true)
+    }
+
+    // MARK: Redirects
+
+    @Test func `a 304 confirms nothing if the redirect leads elsewhere by now`() async throws {
+        let fixture = ClientFixture()
+        let target = Mutex("/items/7")
+        let transport = ScriptedTransport { request, _ in
+            if request.url == "http://server/item" {
+                return .text("", status: Status(code: 302), fields: [.location: target.withLock { $0 }])
+            }
+            if request.fields[.ifNoneMatch] == "\"1\"" {
+                return .text("", status: .notModified, fields: [.etag: "\"1\""])
+            }
+            return Self.item(request.url, [.etag: "\"1\""])
+        }
+        let client = try await fixture.client(transport)
+        let resource = resource(client.source)
+        #expect(try await client.cache.refresh(resource).value?.name == "http://server/items/7")
+        target.withLock { $0 = "/items/8" }
+        #expect(try await client.cache.refresh(resource).value?.name == "http://server/items/8")
+        client.close()
+    }
+
+    @Test func `a 304 of what a URL redirects to since confirms nothing`() async throws {
+        let fixture = ClientFixture()
+        let isMoved = Mutex(false)
+        let transport = ScriptedTransport { request, _ in
+            if request.url == "http://server/item", isMoved.withLock({ $0 }) {
+                return .text("", status: Status(code: 302), fields: [.location: "/items/8"])
+            }
+            if request.fields[.ifNoneMatch] == "\"1\"" {
+                return .text("", status: .notModified, fields: [.etag: "\"1\""])
+            }
+            return Self.item(request.url, [.etag: "\"1\""])
+        }
+        let client = try await fixture.client(transport)
+        let resource = resource(client.source)
+        #expect(try await client.cache.refresh(resource).value?.name == "http://server/item")
+        isMoved.withLock { $0 = true }
+        #expect(try await client.cache.refresh(resource).value?.name == "http://server/items/8")
+        client.close()
+    }
+
+    @Test(arguments: [401, 404])
+    func `an error of another origin to which a URL redirects neither renews the tokens nor removes the value`(
+        status: Int
+    ) async throws {
+        let fixture = ClientFixture()
+        let isFailing = Mutex(false)
+        let transport = ScriptedTransport { request, _ in
+            if request.url == "http://server/item" {
+                return .text("", status: Status(code: 302), fields: [.location: "http://files/item"])
+            }
+            return isFailing.withLock { $0 }
+                ? .text("{}", status: Status(code: status), fields: Self.json) : Self.item("a")
+        }
+        let client = try await fixture.client(transport)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        let resource = resource(client.source)
+        _ = try await client.cache.refresh(resource)
+        isFailing.withLock { $0 = true }
+        let error = await #expect(throws: LarderError.self) { try await client.cache.refresh(resource) }
+        #expect(error?.status == status && error?.code == .rejected)
+        #expect(!transport.requests.contains { $0.url.hasSuffix("/token") })
+        #expect(client.cache.stored(resource)?.value?.name == "a")
+        client.close()
+    }
+
     // MARK: Writes without content in the reply
 
     @Test(arguments: [200, 201, 202, 204])

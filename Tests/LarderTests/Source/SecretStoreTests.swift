@@ -258,6 +258,32 @@ struct SecretStoreTests {
         #expect(error?.code == .closed && session.userID == "ana")
     }
 
+    @Test func `a renewal saves no tokens after a sign-out in another process`() async throws {
+        let grant = { @Sendable (access: String) in
+            BearerSession.Grant(accessToken: access, refreshToken: "r", userID: "ana", lifetime: .seconds(60))
+        }
+        let endpoints = BearerSession.Endpoints(
+            renew: { _, _ throws(LarderError) in grant("2") },
+            endsSession: { _ in false }
+        )
+        func session(_ cache: LarderCache) async throws -> BearerSession {
+            let source = HTTPSource("http://server", transport: ScriptedTransport { _, _ in .text("") })
+            return try await BearerSession(cache, source, endpoints, secrets: keychain)
+        }
+        let first = try await session(try scene.cache())
+        try await first.signIn { _ throws(LarderError) in grant("1") }
+        // Another process signs out, and is opened again for the next sign-in.
+        let other = try scene.cache()
+        let leaving = try await session(other)
+        await leaving.signOut()
+        try other.erase()
+        let next = try scene.cache()
+        scene.clock.advance(by: .seconds(120))
+        await #expect(throws: LarderError.self) { try await first.accessToken() }
+        #expect(keychain.values.withLock { $0.isEmpty })
+        next.close()
+    }
+
     @Test func `nothing is saved after the cache was erased`() async throws {
         let cache = try scene.cache()
         let session = try await session(nil, cache)

@@ -166,6 +166,64 @@ struct SessionTests {
         client.close()
     }
 
+    @Test func `an operation of the app waits for the next sign-in after a sign-out of the session`() async throws {
+        let fixture = ClientFixture()
+        let transport = ScriptedTransport { _, _ in .text("", status: .noContent) }
+        let source = Mutex<HTTPSource?>(nil)
+        let operation = WriteBehind<String, Bool>("star", scope: { $0 }, changes: { _, _ in }) { attempts in
+            var outcomes: [Outbox.Outcome<Bool>] = []
+            for attempt in attempts {
+                do throws(LarderError) {
+                    try await source.withLock { $0 }?.send(.put, "/stars/\(attempt.input)")
+                    outcomes.append(.accepted(true))
+                } catch {
+                    outcomes.append(.retry(error))
+                }
+            }
+            return outcomes
+        }
+        let client = try await fixture.client(transport) {
+            $0.operations = { made, _ in
+                source.withLock { $0 = made }
+                return [operation]
+            }
+        }
+        try await client.session.use(token: "1", userID: "ana")
+        fixture.scene.isOnline.withLock { $0 = false }
+        try client.cache.enqueue("7", operation)
+        await client.session.signOut()
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        await reached { client.cache.outbox.entries.first.map { $0.error?.code == .unauthorized } ?? true }
+        #expect(transport.requests.isEmpty)
+        // A direct request may be one that needs no user.
+        try await client.source.send(.post, "/password")
+        #expect(transport.requests.map { $0.fields[.authorization] } == [nil])
+        try await client.session.use(token: "2", userID: "ana")
+        try await client.cache.outbox.drained()
+        #expect(transport.requests.last?.fields[.authorization] == "Bearer 2")
+        client.close()
+    }
+
+    @Test func `a change that waits for new tokens is not sent without them after a sign-out`() async throws {
+        let fixture = ClientFixture()
+        let transport = ScriptedTransport { [gate] request, _ in
+            request.url.hasSuffix("/token")
+                ? ClientFixture.json(#"{"access":"2"}"#).held(by: gate)
+                : ClientFixture.json("{}", status: .unauthorized)
+        }
+        let client = try await fixture.client(transport)
+        try await client.session.signIn { _ throws(LarderError) in ClientFixture.grant("1") }
+        try client.write(.post, "/comments", ["text": "a"])
+        await gate.waitForHeld()
+        await client.session.signOut()
+        gate.open()
+        await reached { client.cache.outbox.entries.first.map { $0.error?.code == .unauthorized } ?? true }
+        #expect(transport.requests.count { $0.url.hasSuffix("/comments") } == 1)
+        #expect(client.cache.outbox.entries.count == 1)
+        client.close()
+    }
+
     @Test func `an account that never had a user sends changes without credentials`() async throws {
         let fixture = ClientFixture()
         let transport = ScriptedTransport { _, _ in .text("", status: .noContent) }

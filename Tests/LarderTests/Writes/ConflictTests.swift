@@ -187,6 +187,80 @@ struct ConflictTests {
         #expect(state.title == "Mine again" && state.version == 3)
     }
 
+    @Test func `an edit of which a lost copy was carried out is not rejected while the state cannot be read`()
+        async throws
+    {
+        let backend = Backend(.status412)
+        let losesReply = Mutex(true)
+        let failsRead = Mutex(false)
+        let transport = ScriptedTransport { request, _ in
+            if request.method == .get, failsRead.withLock({ $0 }) {
+                failsRead.withLock { $0 = false }
+                return .failure(TransportError(.unreachable, "Nothing was sent."))
+            }
+            guard request.method == .patch, losesReply.withLock({ $0 }) else { return backend.reply(request) }
+            losesReply.withLock { $0 = false }
+            failsRead.withLock { $0 = true }
+            _ = backend.reply(request)
+            LostCopies.current?.note()
+            return backend.reply(request)
+        }
+        let client = try await fixture.client(transport)
+        _ = try await client.cache.value(article(client))
+        var write = APIClient.Write(.patch, "/articles/7", Body(isStarred: true))
+        write.fields.set(.ifMatch, "\"1\"")
+        write.modify(Article.self, "7") { $0.isStarred = true }
+        try client.write(write)
+        await reached { client.cache.outbox.entries.first.map { $0.error != nil } ?? true }
+        #expect(client.cache.outbox.rejected.isEmpty && client.cache.outbox.entries.count == 1)
+        client.cache.networkReturned()
+        try await sent(client)
+        #expect(backend.state.withLock { $0.isStarred && $0.version == 2 })
+    }
+
+    /// A backend that carries out the first change, whose reply is lost, and answers the second copy with 412.
+    private func losing(_ method: Method, then read: ScriptedTransport.Reply) -> ScriptedTransport {
+        let count = Mutex(0)
+        return ScriptedTransport { request, _ in
+            guard request.method == method else {
+                return count.withLock { $0 } == 0
+                    ? ClientFixture.json(#"{"id":"7","title":"One","isStarred":false}"#) : read
+            }
+            count.withLock { $0 += 1 }
+            LostCopies.current?.note()
+            return .text(
+                #"{"title":"Old"}"#,
+                status: .preconditionFailed,
+                fields: [.contentType: "application/problem+json"]
+            )
+        }
+    }
+
+    @Test func `a deletion of which a lost copy was carried out is no conflict`() async throws {
+        let gone = ScriptedTransport.Reply.text("{}", status: .notFound, fields: [.contentType: "application/json"])
+        let client = try await fixture.client(losing(.delete, then: gone))
+        _ = try await client.cache.value(article(client))
+        var write = APIClient.Write(.delete, "/articles/7")
+        write.fields.set(.ifMatch, "\"1\"")
+        write.remove(Article.self, "7")
+        try client.write(write)
+        try await sent(client)
+        #expect(client.cache.outbox.rejected.isEmpty)
+    }
+
+    @Test func `a creation of which a lost copy was carried out is no conflict`() async throws {
+        let made = ClientFixture.json(#"{"id":"8","title":"New","isStarred":false}"#)
+        let client = try await fixture.client(losing(.put, then: made))
+        var write = APIClient.Write(.put, "/articles/8", ["title": "New"])
+        write.fields.set(.ifNoneMatch, "*")
+        write.create(Article(id: "8", title: "New"))
+        try client.write(write)
+        try await sent(client)
+        #expect(client.cache.outbox.rejected.isEmpty)
+        let shown = Resource<Article>.entity("8") { try await client.source.fetch("/articles/8", context: $0) }
+        #expect(client.cache.stored(shown)?.value?.title == "New")
+    }
+
     @Test(arguments: [Telling.status412, .withState])
     func `the conflict of an awaited write stores the server's state`(_ telling: Telling) async throws {
         let backend = Backend(telling)

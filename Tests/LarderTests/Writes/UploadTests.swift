@@ -262,6 +262,49 @@ struct UploadTests {
         client.close()
     }
 
+    @Test func `an upload that is under way waits for the next sign-in after a sign-out of the session`() async throws {
+        let gate = TransportGate()
+        let server = Server { request, regular in
+            let reply = regular(request)
+            let isSecond = request.method == .patch && request.fields["Upload-Offset"] == "262144"
+            return isSecond ? reply.held(by: gate) : reply
+        }
+        let client = try await client(server.transport)
+        try await client.session.use(token: "1", userID: "ana")
+        try await upload(client)
+        await gate.waitForHeld()
+        await client.session.signOut()
+        gate.open()
+        await reached { client.cache.outbox.entries.first.map { $0.error?.code == .unauthorized } ?? true }
+        #expect(server.pieces.count == 2 && !client.cache.outbox.entries.isEmpty)
+        try await client.session.use(token: "2", userID: "ana")
+        #expect(await settled(client) == nil)
+        #expect(server.pieces.last?.fields[.authorization] == "Bearer 2" && server.content == photo)
+        client.close()
+    }
+
+    @Test func `a last piece that was turned away with 401 does not decide the upload`() async throws {
+        let isRejecting = Mutex(true)
+        let isForgotten = Mutex(false)
+        let server = Server { request, regular in
+            if Server.isLast(request), isRejecting.withLock({ $0 }) {
+                isForgotten.withLock { $0 = true }
+                return ClientFixture.json("{}", status: .unauthorized)
+            }
+            if request.method == .head, isForgotten.withLock({ $0 }) {
+                isRejecting.withLock { $0 = false }
+                isForgotten.withLock { $0 = false }
+                return Self.problem(404)
+            }
+            return regular(request)
+        }
+        let client = try await client(server.transport)
+        try await upload(client)
+        #expect(await settled(client) == nil)
+        #expect(server.beginnings.count == 2 && server.content == photo)
+        client.close()
+    }
+
     @Test func `a reply of a proxy does not end an upload`() async throws {
         let isFirst = Mutex(true)
         let server = Server { request, regular in

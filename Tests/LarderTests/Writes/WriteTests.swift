@@ -44,6 +44,38 @@ struct Parcel: CacheEntity {
 struct WriteTests {
     private let fixture = ClientFixture()
 
+    @Test func `a creation whose path the server corrects is sent again where it leads`() async throws {
+        let transport = ScriptedTransport { request, _ in
+            guard request.url == "http://server/comments/" else {
+                return .text("", status: Status(code: 301), fields: [.location: "/comments/"])
+            }
+            return request.method == .post
+                ? ClientFixture.json(#"{"id":"1"}"#, status: .created) : ClientFixture.json("[]")
+        }
+        let client = try await fixture.client(transport)
+        try client.write(.post, "/comments", ["text": "a"])
+        try await client.cache.outbox.drained()
+        #expect(transport.requests.map(\.method) == [.post, .post])
+        #expect(transport.requests.map(\.body) == Array(repeating: Array(#"{"text":"a"}"#.utf8), count: 2))
+        client.close()
+    }
+
+    @Test func `a path with a space is authorized and waits for its host as any other`() async throws {
+        let transport = ScriptedTransport { _, number in
+            number > 1
+                ? .text("", status: .noContent)
+                : .text("", status: .serviceUnavailable, fields: [.retryAfter: "60"])
+        }
+        let client = try await fixture.client(transport)
+        try await client.session.use(token: "1", userID: "ana")
+        await #expect(throws: LarderError.self) { try await client.source.send(.put, "/tags/New York") }
+        #expect(transport.requests.map(\.url) == ["http://server/tags/New%20York"])
+        #expect(transport.requests.map { $0.fields[.authorization] } == ["Bearer 1"])
+        await #expect(throws: LarderError.self) { try await client.source.send(.put, "/tags/New York") }
+        #expect(transport.requests.count == 1)
+        client.close()
+    }
+
     /// A backend of one article whose answers to writes are given.
     private struct Backend {
         let transport: ScriptedTransport
