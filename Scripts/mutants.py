@@ -235,8 +235,8 @@ MUTANTS = {
     "unknown outcomes are sent again": [
         (
             RESOURCES + "Outbox/Outbox+Verdict.swift",
-            "            default: self = .unknown\n            }\n        }\n\n        private init",
-            "            default: self = MUTANT ? .rejected : .unknown\n            }\n        }\n\n        private init",
+            "            default: self = .unknown\n            }\n        }\n\n        /// Classifies a reply",
+            "            default: self = MUTANT ? .rejected : .unknown\n            }\n        }\n\n        /// Classifies a reply",
         )
     ],
     "a dead process's operations in flight are in doubt": [
