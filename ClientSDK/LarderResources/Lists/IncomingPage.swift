@@ -11,6 +11,7 @@ struct IncomingPage: Sendable {
     var limit: Int
     /// When its request began: its content is not older.
     var times: Freshness.Times
+    /// The validator, if the page was requested for a place (`RunList.take`): it belongs to the cursor.
     var validator: String?
     /// The cursor of the page of newer items; nil if the server has stated none.
     var newerCursor: String?

@@ -3,6 +3,8 @@ import LarderStorage
 /// How pages join the runs of a list. Each function finds the place of a page; `splice` puts it there.
 extension RunList {
     /// Merges the newest page, unless a later page has brought the newest items, and it has none of them.
+    ///
+    /// - Parameter dropsBehindGap: whether the list ends with the page if the page shares no item with it.
     mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
         if page.isOnlyConfirmed { invalidatePages() }
         let first = runs.first { $0.items.contains { $0.insertion == nil } } ?? runs[0]
@@ -11,34 +13,27 @@ extension RunList {
         {
             return
         }
-        splice(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
-        // If nobody knows what follows the last run, it is loaded again. Otherwise the end of the list never could be.
-        guard tail == .unknown, let cursor = runs.last?.start?.cursor else { return }
-        runs.removeLast()
-        tail = .cursor(cursor)
-        normalize()
+        let lastGap = details.lastGap
+        splice(page, start: nil, above: [], below: runs)
+        if dropsBehindGap, runs.count > 1, (runs[1].start?.gap ?? 0) > lastGap {
+            end(at: 1)
+        } else if tail == .unknown, let last = runs.lastIndex(where: { $0.start?.cursor != nil }) {
+            // Otherwise the end of the list could never be loaded.
+            end(at: last)
+        }
     }
 
-    /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor has changed and the
-    /// page does not continue the loaded items.
+    /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor has changed.
     mutating func take(_ page: IncomingPage, at place: TimelinePlace, cursor: String) {
-        guard let index = runCount(above: place), let present = self.cursor(of: place) else { return }
+        guard let index = runCount(above: place), self.cursor(of: place) == cursor else { return }
         if case .page = place, page.isBefore(runs[index]) { return }
-        var page = page
         var (above, below) = (Array(runs[..<index]), Array(runs[index...]))
         if place == .tail, let last = above[index - 1].items.lastIndex(where: \.isPlaced) {
             // What was inserted at the end stays there.
             below = [above[index - 1].suffix(from: last + 1)]
             above[index - 1] = above[index - 1].prefix(last + 1)
         }
-        if present != cursor {
-            guard let last = above.last(where: \.hasPlaced)?.items.last(where: \.isPlaced)?.key,
-                let known = page.keys.firstIndex(of: last), known + 1 < page.keys.count
-            else { return }
-            page.keys.removeSubrange(...known)
-            page.validator = nil
-        }
-        splice(page, start: .joined(present), above: above, below: below, confirming: page.confirmation)
+        splice(page, start: .joined(cursor), above: above, below: below)
     }
 
     /// Merges a page of newer items at the older end of a gap. Nothing changes if the gap or its cursor has changed since the request.
@@ -116,18 +111,15 @@ extension RunList {
     /// - Parameters:
     ///   - start: how the page begins; nil: it is the newest one.
     ///   - closed: the run below that follows the page, whether they share an item or not; nil: none does.
-    ///   - confirmation: what the validator of the page confirms.
-    ///   - dropsBehindGap: whether what follows is dropped instead of being left behind a gap.
     private mutating func splice(
         _ page: IncomingPage,
         start: Start?,
         above: [Run],
         below: [Run],
-        closing closed: Int? = nil,
-        confirming confirmation: PageFacts.Confirmation? = nil,
-        dropsBehindGap: Bool = false
+        closing closed: Int? = nil
     ) {
         var page = page
+        let confirmation = page.confirmation
         let known = Set(above.flatMap { $0.items.filter(\.isPlaced).map(\.key) })
         page.keys.removeAll(where: known.contains)
         let seam = Seam(of: page, start: start, in: below, closing: closed)
@@ -150,7 +142,7 @@ extension RunList {
         }
 
         let isEnd = page.cursor == nil && seam.kind != .closed
-        if isEnd || !rest.contains(where: \.hasPlaced) || dropsBehindGap && seam.kind == .open {
+        if isEnd || !rest.contains(where: \.hasPlaced) {
             run.items += rest.flatMap { other in
                 other.items.filter { item in
                     let isKept = page.keeps(item, of: other, isUnbroken: seam.isUnbroken)

@@ -57,14 +57,19 @@ extension RunList {
         guard total > maximum else { return }
         // It goes on at a cursor if one is known.
         if let end = ends.last(where: { runs[$0].start?.cursor != nil }) ?? ends.last {
-            tail = Tail(cursor: runs[end].start?.cursor)
-            runs.removeSubrange(end...)
+            self.end(at: end)
         } else if let end = runs.firstIndex(where: { !$0.items.isEmpty }) {
             // One run alone exceeds the maximum.
             runs[end].items.removeSubrange(maximum...)
             tail = .unknown
             runs.removeSubrange((end + 1)...)
         }
+    }
+
+    /// Drops the runs from one on, which can be loaded again.
+    mutating func end(at index: Int) {
+        tail = Tail(cursor: runs[index].start?.cursor)
+        runs.removeSubrange(index...)
         normalize()
     }
 }

@@ -223,12 +223,13 @@ extension Timeline {
             }
             let removed = context.removed(from: &query)
             let known = keys.filter { context.stored.contains($0) && !removed.contains($0) }
+            let isOlder = if case .older = request.position { true } else { false }
             let incoming = IncomingPage(
                 keys: known,
                 cursor: page.nextCursor,
                 limit: request.limit,
                 times: times,
-                validator: known.count == keys.count ? fetched.validator : nil,
+                validator: known.count == keys.count && isOlder ? fetched.validator : nil,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )

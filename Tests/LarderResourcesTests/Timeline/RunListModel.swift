@@ -55,7 +55,8 @@ struct RunListModel {
         hasFeed = seed % 2 == 0
         opensAtItems = seed % 3 != 0
         statesNewer = seed % 5 != 0
-        keptMaximum = seed % 7 == 0 ? 12 : 1_000
+        // A feed does not know that the list has begun again.
+        keptMaximum = seed % 7 == 0 && !hasFeed ? 12 : 1_000
         for _ in 0..<generator.uniform(in: 0..<12) { write() }
         unseen = []
     }
