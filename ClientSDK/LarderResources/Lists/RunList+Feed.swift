@@ -41,8 +41,11 @@ extension RunList {
     /// above it ends if the list begins there.
     private mutating func insert(_ new: [Item], before key: EntityKey) {
         guard !new.isEmpty, let place = place(of: key) else { return }
-        if !runs[place.run].items[..<place.item].contains(where: \.isPlaced), let start = runs[place.run].start,
-            start.cursor != nil, start.gap == nil || !runs[..<place.run].contains(where: \.hasPlaced)
+        let isFirst = !runs[place.run].items[..<place.item].contains(where: \.isPlaced)
+        // The cursor is that of the first item.
+        if isFirst { runs[place.run].facts.newerCursor = nil }
+        if isFirst, let start = runs[place.run].start, start.cursor != nil,
+            start.gap == nil || !runs[..<place.run].contains(where: \.hasPlaced)
         {
             runs[place.run - 1].items += new
             runs[place.run].start?.gap = nil

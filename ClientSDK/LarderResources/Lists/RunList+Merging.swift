@@ -96,7 +96,11 @@ extension RunList {
                 isContinued = place == Place() && page.newerCursor == nil
             }
         }
-        let (above, below) = split(at: place)
+        var (above, below) = split(at: place)
+        if !isContinued, !above.contains(where: \.hasPlaced) {
+            // The page may be above the cursor with which the list begins.
+            above[above.count - 1].start?.cursor = nil
+        }
         splice(page, start: isContinued ? .joined(nil) : newGap(nil), above: above, below: below)
     }
 

@@ -73,7 +73,12 @@ struct RunList: Sendable, Equatable {
         var hasPlaced: Bool { items.contains(where: \.isPlaced) }
 
         /// The upper part of the run.
-        func prefix(_ count: Int) -> Run { Run(start: start, items: Array(items[..<count]), facts: facts) }
+        func prefix(_ count: Int) -> Run {
+            var part = Run(start: start, items: Array(items[..<count]), facts: facts)
+            // The cursor is that of the first item whose place is known.
+            if count > 0, !part.hasPlaced { part.facts.newerCursor = nil }
+            return part
+        }
 
         /// The lower part of the run as a run of the same age, whose cursor is not known.
         func suffix(from index: Int) -> Run {

@@ -55,7 +55,7 @@ struct RunListModel {
         hasFeed = seed % 2 == 0
         opensAtItems = seed % 3 != 0
         statesNewer = seed % 5 != 0
-        // A feed does not know that the list has begun again.
+        // A feed does not know which items were dropped.
         keptMaximum = seed % 7 == 0 && !hasFeed ? 12 : 1_000
         for _ in 0..<generator.uniform(in: 0..<12) { write() }
         unseen = []
@@ -202,7 +202,8 @@ struct RunListModel {
     /// A cursor, or what is above a gap, is not known to the server any more.
     private mutating func loseCursor() -> String {
         let cursors = list.runs.compactMap { $0.start?.gap == nil ? $0.start?.cursor : nil }
-        if generator.uniform(in: 0..<3) > 0, let cursor = any(cursors) {
+        if hasFeed || generator.uniform(in: 0..<3) > 0 {
+            guard let cursor = any(cursors) else { return "" }
             list.forget(cursor)
             return "forget \(cursor)"
         }

@@ -150,6 +150,27 @@ struct RunListTests {
         #expect(list.runs.count == 2 && list.runs[1].facts.times == Freshness.Times.none)
     }
 
+    @Test func `a page above all items of a list that begins with a cursor is not behind that cursor`() {
+        var list = RunList()
+        list.takeNewest(page(["6", "5"], "5", asked: 1))
+        list.take(page(["4", "3"], nil, asked: 2), at: .tail, cursor: "5")
+        list.runs[1].start = list.newGap("5")
+        list.runs[0].items = []
+        list.takeAround(page(["9", "8"], "8", asked: 3), isNewer, keptMaximum: 100)
+        #expect(list.runs.compactMap(\.start) == [.gap(1, cursor: nil), .gap(3, cursor: "8")])
+    }
+
+    @Test func `the starts of runs are stored as members, and facts of another form are ignored`() {
+        for start: RunList.Start in [.joined("c"), .joined(nil), .gap(3, cursor: nil), .gap(3, cursor: "c d")] {
+            #expect(RunList.Start(start.key(ofRun: 2)) == start)
+        }
+        var facts = PageFacts(Freshness.Times(nil, at: at(5), asked: Stamp(rawValue: 5)))
+        facts.newerCursor = "n"
+        #expect(PageFacts(decoding: facts.encoded) == facts)
+        // The form with a mark for cursors that the server has forgotten.
+        #expect(PageFacts(decoding: "[1,2,3,0,5,6,1,0,0,null,null]") == nil)
+    }
+
     @Test func `an item that an event inserts during the first request stays although the page ends above it`() {
         var list = RunList()
         list.runs[0].items = ["9", "8"].map { RunList.Item(Note.key($0), RunList.Insertion(insertedAt: 2_000)) }
