@@ -322,8 +322,8 @@ MUTANTS = {
     "gaps in timelines": [
         (
             RESOURCES + "Lists/RunList+Merging.swift",
-            "rest[0].start = isJoined ? .joined(cursor) : newGap(cursor)",
-            "rest[0].start = isJoined || MUTANT ? .joined(cursor) : newGap(cursor)",
+            "case .same where start.gap == nil:",
+            "case .same where start.gap == nil, .open where start.gap == nil && MUTANT:",
         )
     ],
     "no validator while an item of the newest page is unconfirmed": [

@@ -20,8 +20,6 @@ struct PageFacts: Sendable, Hashable {
     var asked: Stamp
     /// Nil if the page has no validator or is no longer what a reply contained.
     var confirmation: Confirmation?
-    /// Whether the server no longer knows the cursor of the page.
-    var isCursorGone = false
     /// For a page behind a gap: the cursor of the page of newer items; nil if the server has stated none.
     var newerCursor: String?
 
@@ -48,7 +46,7 @@ extension PageFacts {
                 [
                     times.fetchedAt.nanosecondsSinceEpoch, times.validatedAt.nanosecondsSinceEpoch,
                     times.expiresAt.nanosecondsSinceEpoch, times.terms.rawValue, times.asked.rawValue, asked.rawValue,
-                    isCursorGone ? 1 : 0, Int64(confirmation?.limit ?? 0), Int64(bitPattern: confirmation?.digest ?? 0),
+                    Int64(confirmation?.limit ?? 0), Int64(bitPattern: confirmation?.digest ?? 0),
                 ].map { .integer($0) } + [confirmation?.validator, newerCursor].map { $0.map { .string($0) } ?? .null }
             )
         )
@@ -60,7 +58,7 @@ extension PageFacts {
         let values: [JSONValue]
         do { values = try JSONParser.parse(Array(text.utf8)).array ?? [] } catch { return nil }
         let numbers = values.compactMap(\.integer)
-        guard values.count == 11, numbers.count == 9 else { return nil }
+        guard values.count == 10, numbers.count == 8 else { return nil }
         let times = Freshness.Times(
             fetchedAt: WallTime(nanosecondsSinceEpoch: numbers[0]),
             validatedAt: WallTime(nanosecondsSinceEpoch: numbers[1]),
@@ -69,10 +67,9 @@ extension PageFacts {
             asked: Stamp(rawValue: numbers[4])
         )
         self.init(times, asked: Stamp(rawValue: numbers[5]))
-        isCursorGone = numbers[6] != 0
-        confirmation = values[9].string.map {
-            Confirmation(validator: $0, limit: Int(numbers[7]), digest: UInt64(bitPattern: numbers[8]))
+        confirmation = values[8].string.map {
+            Confirmation(validator: $0, limit: Int(numbers[6]), digest: UInt64(bitPattern: numbers[7]))
         }
-        newerCursor = values[10].string
+        newerCursor = values[9].string
     }
 }

@@ -1,342 +1,194 @@
 import LarderStorage
-import LarderTime
 
-/// A fetched page, and the facts that its merge depends on.
-struct IncomingPage: Sendable {
-    /// The items, without those that are known to be deleted.
-    var keys: [EntityKey]
-    /// The cursor of the next page; nil for the last page.
-    var cursor: String?
-    /// The number of items that were asked for.
-    var limit: Int
-    /// When its request began: its content is not older.
-    var times: Freshness.Times
-    var validator: String?
-    /// The cursor of the page of newer items; nil if the server has stated none.
-    var newerCursor: String?
-    /// Whether the merge confirms a list that was invalid as a whole: then it confirms no other page.
-    var isOnlyConfirmed = false
-    /// When the page is stored.
-    var receivedAt: WallTime
-
-    var startedAt: WallTime { times.validatedAt }
-}
-
-/// How pages join the runs of a list.
-///
-/// A page replaces what it covers: from the place that it was requested for down to the last of its items that the list has there. What
-/// lies in between and is missing in the page is deleted, unless it came after the request began. What follows stays: it continues the
-/// page, or a gap is left.
+/// How pages join the runs of a list. Each function finds the place of a page; `splice` puts it there.
 extension RunList {
-    /// How long an item that was inserted here may be missing on a replica that answers.
-    static let replicaLagMaximum = Duration.seconds(60)
-
-    /// Merges the newest page, unless a later one has come.
+    /// Merges the newest page, unless a later page has brought the newest items, and it has none of them.
+    ///
+    /// - Parameter dropsBehindGap: whether the list ends with the page if the page shares no item with it.
     mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
         if page.isOnlyConfirmed { invalidatePages() }
-        // A later page has come.
-        if page.isBefore(runs[0]) { return }
-        place(page, start: nil, above: [], below: runs, dropsBehindGap: dropsBehindGap)
-        dropUnknownEnd()
+        let first = runs.first { $0.items.contains { $0.insertion == nil } } ?? runs[0]
+        if page.isBefore(runs[0])
+            || page.isBefore(first) && !first.items.contains(where: { page.keys.contains($0.key) })
+        {
+            return
+        }
+        let lastGap = details.lastGap
+        splice(page, start: nil, above: [], below: runs)
+        if dropsBehindGap, runs.count > 1, (runs[1].start?.gap ?? 0) > lastGap {
+            end(at: 1)
+        } else if tail == .unknown, let last = runs.lastIndex(where: { $0.start?.cursor != nil }) {
+            // Otherwise the end of the list could never be loaded.
+            end(at: last)
+        }
     }
 
-    /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor has changed and the
-    /// page does not continue the loaded items.
+    /// Merges a page that was requested for a place. Nothing changes if the place no longer exists, or if its cursor has changed.
     mutating func take(_ page: IncomingPage, at place: TimelinePlace, cursor: String) {
-        let index: Int?
-        switch place {
-        case .tail: index = tail.cursor == nil ? nil : runs.endIndex
-        case .gap(let number): index = self.index(ofGap: number)
-        case .page(let known?):
-            index = self.index(ofPage: known)
-            // A later page has replaced the run.
-            if let index, page.isBefore(runs[index]) { return }
-        case .page(nil), .newer, .around: index = nil
+        guard let index = runCount(above: place), self.cursor(of: place) == cursor else { return }
+        if case .page = place, page.isBefore(runs[index]) { return }
+        var (above, below) = (Array(runs[..<index]), Array(runs[index...]))
+        if place == .tail, let last = above[index - 1].items.lastIndex(where: \.isPlaced) {
+            // What was inserted at the end stays there.
+            below = [above[index - 1].suffix(from: last + 1)]
+            above[index - 1] = above[index - 1].prefix(last + 1)
         }
-        guard let index, let present = index < runs.count ? runs[index].start?.cursor : tail.cursor else { return }
-        var page = page
-        var above = Array(runs[..<index])
-        // What was inserted at the end stays there.
-        var inserted: [Item] = []
-        if place == .tail, let last = above.last?.items.lastIndex(where: \.isPlaced) {
-            inserted = Array(above[index - 1].items[(last + 1)...])
-            above[index - 1].items.removeSubrange((last + 1)...)
-        }
-        if present != cursor {
-            guard let last = above.last(where: { !$0.items.isEmpty })?.items.last?.key,
-                let known = page.keys.firstIndex(of: last), known + 1 < page.keys.count
-            else { return }
-            page.keys.removeSubrange(...known)
-            page.validator = nil
-        }
-        let digest = PageFacts.digest(page.keys)
-        let known = Set(above.flatMap { $0.items.filter(\.isPlaced).map(\.key) })
-        page.keys.removeAll(where: known.contains)
-        self.place(page, start: .joined(present), above: above, below: Array(runs[index...]), digest: digest)
-        let shown = Set(items)
-        runs[runs.count - 1].items += inserted.filter { item in
-            !shown.contains(item.key) && (tail != .end || isKept(item, runs[0], page, isUnbroken: false))
-        }
+        splice(page, start: .joined(cursor), above: above, below: below)
     }
 
     /// Merges a page of newer items at the older end of a gap. Nothing changes if the gap or its cursor has changed since the request.
     mutating func takeNewer(_ page: IncomingPage, inGap number: Int, cursor: String) {
-        guard let index = index(ofGap: number), var start = runs[index].start, runs[index].facts.newerCursor == cursor
-        else { return }
+        guard let index = index(ofGap: number), runs[index].facts.newerCursor == cursor else { return }
         var page = page
-        var (above, below) = (Array(runs[..<index]), Array(runs[index...]))
-        let known = Set(below.flatMap { $0.items.filter(\.isPlaced).map(\.key) })
-        page.keys.removeAll(where: known.contains)
-        below[0].start = nil
-        let new = Set(page.keys)
-        if let run = above.lastIndex(where: { $0.items.contains { $0.isPlaced && new.contains($0.key) } }),
-            let item = above[run].items.lastIndex(where: { $0.isPlaced && new.contains($0.key) }),
-            let last = page.keys.firstIndex(of: above[run].items[item].key)
-        {
-            // The page reaches the items above: the gap is closed.
+        var place = Place(run: index)
+        var start = newGap(nil)
+        let known = Set(runs[..<index].flatMap { $0.items.filter(\.isPlaced).map(\.key) })
+        if let last = page.keys.lastIndex(where: known.contains), let above = self.place(of: page.keys[last]) {
+            // The page reaches the items above, which keep their age.
             page.keys.removeSubrange(...last)
-            for other in run..<above.count {
-                let first = other == run ? item + 1 : 0
-                let rest = above[other].items[first...].filter { isKept($0, above[other], page, isUnbroken: false) }
-                above[other].items.replaceSubrange(first..., with: rest)
-            }
-            start = .joined(start.cursor)
+            place = Place(run: above.run, item: above.item + 1)
+            start = .joined(runs[index].start?.cursor)
         }
-        place(page, start: start, above: above, below: below, isAdjacent: true)
+        let (above, below) = split(at: place)
+        splice(page, start: start, above: above, below: below, closing: index - place.run)
+    }
+
+    /// Merges a page around an item. If it overlaps no loaded item, it is inserted by the order of the list, with gaps at both ends.
+    ///
+    /// If the list then has more than `keptMaximum` items, the oldest ones are dropped. If the page is among those, the list begins again
+    /// with the page.
+    ///
+    /// - Parameter isNewer: whether the item with the first identifier comes before the one with the second.
+    mutating func takeAround(_ page: IncomingPage, _ isNewer: (String, String) -> Bool, keptMaximum: Int) {
+        guard let top = page.keys.first else { return }
+        let before = self
+        insert(page, before: firstPlace { $0.isPlaced && isNewer(top.id, $0.key.id) })
+        let merged = Set(items).intersection(page.keys)
+        keep(atMost: keptMaximum)
+        if merged.isSubset(of: items) { return }
+        self = before
+        runs = [Run(items: runs.flatMap { $0.items.filter { !$0.isPlaced } })]
+        tail = .unknown
+        insert(page, before: nil)
+    }
+
+    /// Inserts a page at the first of its items that the list has, or before another item. Unless it begins with an item of the list, a gap is
+    /// above it.
+    ///
+    /// - Parameters:
+    ///   - next: the item that follows the page if the list has none of it; nil: none does.
+    private mutating func insert(_ page: IncomingPage, before next: Place?) {
+        var page = page
+        let new = Set(page.keys)
+        let shared = firstPlace { $0.isPlaced && new.contains($0.key) }
+        guard var place = shared ?? next else {
+            return splice(page, start: newGap(tail.cursor), above: runs, below: [])
+        }
+        let run = runs[place.run]
+        var isContinued = false
+        if shared != nil, let index = page.keys.firstIndex(of: run.items[place.item].key) {
+            // A later page lacks what is in front.
+            if page.isBefore(run), place.item > 0 || run.start?.gap == nil { page.keys.removeFirst(index) }
+            isContinued = page.keys.first == run.items[place.item].key
+            if !isContinued {
+                // The page covers the inserted items in front of the shared one.
+                place.item = run.items[..<place.item].lastIndex(where: \.isPlaced).map { $0 + 1 } ?? 0
+                isContinued = place == Place() && page.newerCursor == nil
+            }
+        }
+        var (above, below) = split(at: place)
+        if !isContinued, !above.contains(where: \.hasPlaced) {
+            // The page may be above the cursor with which the list begins.
+            above[above.count - 1].start?.cursor = nil
+        }
+        splice(page, start: isContinued ? .joined(nil) : newGap(nil), above: above, below: below)
     }
 
     // MARK: Joining
 
-    /// Puts a page behind some runs, and joins it with those below.
+    /// Puts a page between two parts of the list.
+    ///
+    /// A page replaces what it covers: from its place down to the last of its items that the list has there. What lies in between and is
+    /// missing in the page is deleted, unless it came after the request began or was inserted shortly before. What follows stays: it
+    /// continues the page, or a gap is left.
     ///
     /// - Parameters:
-    ///   - start: nil: the page is the newest one.
-    ///   - policy: what to do with the runs below if the page shares no item with them.
-    ///   - isAdjacent: whether the runs below continue the page also if it shares no item with them.
-    ///   - digest: that of the reply; nil if its validator does not stand for the run.
-    mutating func place(
+    ///   - start: how the page begins; nil: it is the newest one.
+    ///   - closed: the run below that follows the page, whether they share an item or not; nil: none does.
+    private mutating func splice(
         _ page: IncomingPage,
         start: Start?,
         above: [Run],
         below: [Run],
-        dropsBehindGap: Bool = false,
-        isAdjacent: Bool = false,
-        digest: UInt64? = nil
+        closing closed: Int? = nil
     ) {
         var page = page
-        var places: [EntityKey: (run: Int, item: Int)] = [:]
-        for (run, known) in below.enumerated() {
-            for (item, entry) in known.items.enumerated() where entry.isPlaced { places[entry.key] = (run, item) }
-        }
-        // The first item below that the page does not cover.
-        var cut = (run: 0, item: 0)
-        var isJoined = isAdjacent
-        let later = page.keys.firstIndex { places[$0].map { page.isBefore(below[$0.run]) } ?? false }
-        if let later, let place = places[page.keys[later]] {
-            // A later page has covered the rest.
-            page.keys.removeSubrange(later...)
-            (cut, isJoined) = (place, true)
-        } else if let index = page.keys.lastIndex(where: { places[$0] != nil }), let place = places[page.keys[index]] {
-            (cut, isJoined) = ((place.run, place.item + 1), isAdjacent || index == page.keys.count - 1)
-        } else if start == nil, let first = below.first {
-            let leading = first.items.prefix { !$0.isPlaced }
-            cut.item = leading.lastIndex { page.keys.contains($0.key) }.map { $0 + 1 } ?? 0
-        }
-        let new = Dictionary(page.keys.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        let confirmation = page.confirmation
+        let known = Set(above.flatMap { $0.items.filter(\.isPlaced).map(\.key) })
+        page.keys.removeAll(where: known.contains)
+        let seam = Seam(of: page, start: start, in: below, closing: closed)
+        if seam.count < page.keys.count { page.cursor = nil }
+        page.keys.removeSubrange(seam.count...)
+        let new = Set(page.keys)
 
-        // What stays although the page does not contain it, behind the item of the page that it follows.
-        var followers: [Int: [Item]] = [:]
-        var last = -1
-        var waiting: [(item: Item, run: Int)] = []
-        func settle(isUnbroken: Bool) {
-            let kept = waiting.filter { isKept($0.item, below[$0.run], page, isUnbroken: isUnbroken) }.map(\.item)
-            followers[last, default: []] += kept
-            waiting = []
+        var covered = Array(below.prefix(seam.place.run))
+        var rest = Array(below.dropFirst(seam.place.run))
+        if seam.place.item > 0 {
+            covered.append(rest[0].prefix(seam.place.item))
+            rest[0] = rest[0].suffix(from: seam.place.item)
         }
-        for (number, run) in below.enumerated().prefix(cut.run + 1) {
-            for item in number == cut.run ? run.items[..<cut.item] : run.items[...] {
-                // The place of an own item says nothing about its neighbors.
-                if item.isOwn, new[item.key] != nil { continue }
-                guard let place = new[item.key] else {
-                    waiting.append((item, number))
-                    continue
-                }
-                settle(isUnbroken: place == last + 1)
-                last = place
-            }
-        }
-        settle(isUnbroken: page.keys.count == last + 1)
-
-        var rest = Array(below[min(cut.run, below.count)...])
-        if !rest.isEmpty, cut.item > 0 {
-            let items = Array(rest[0].items[cut.item...])
-            rest[0] = Run(items: items, facts: PageFacts(rest[0].facts.times, asked: rest[0].facts.asked))
-        }
-        if let first = rest.first, first.start == nil,
-            last < 0 ? start == nil : last != page.keys.count - 1 && page.cursor != nil
-        {
-            // Inserted items are above those of the page that the list did not have if they came after them.
-            let moved = first.items.prefix { $0.insertion != nil }.filter { item in
-                new[item.key] == nil && isKept(item, first, page, isUnbroken: places.isEmpty && last < 0)
-                    && (item.insertion.map(page.isBefore) ?? false || places.isEmpty && last < 0)
-            }
-            followers[last, default: []] += moved
-            rest[0].items.removeAll(where: moved.contains)
-        }
-
-        var run = Run(start: start, items: followers[-1] ?? [], facts: PageFacts(page.times))
-        for (place, key) in page.keys.enumerated() {
-            run.items.append(Item(key))
-            if new[key] == place { run.items += followers[place] ?? [] }
-        }
-        if let digest, let validator = page.validator, later == nil {
-            run.facts.confirmation = PageFacts.Confirmation(validator: validator, limit: page.limit, digest: digest)
-        }
+        var run = Run(start: start, items: page.items(replacing: covered), facts: PageFacts(page.times))
+        run.facts.confirmation = confirmation
         if start?.gap != nil { run.facts.newerCursor = page.newerCursor }
-        for index in rest.indices { rest[index].items.removeAll { new[$0.key] != nil } }
-        if let first = rest.first, first.start == nil, first.items.isEmpty { rest.removeFirst() }
-        if later != nil || isAdjacent && page.cursor == nil {
-            if let start = rest.first?.start {
-                rest[0].start = .joined(start.cursor)
-            } else if !rest.isEmpty {
-                run.join(rest.removeFirst())
+        for index in rest.indices { rest[index].items.removeAll { new.contains($0.key) } }
+        if let first = rest.first, first.items.isEmpty, (first.start ?? .joined(nil)) == .joined(nil) {
+            rest.removeFirst()
+        }
+
+        let isEnd = page.cursor == nil && seam.kind != .closed
+        if isEnd || !rest.contains(where: \.hasPlaced) {
+            run.items += rest.flatMap { other in
+                other.items.filter { item in
+                    let isKept = page.keeps(item, of: other, isUnbroken: seam.isUnbroken)
+                    // Without a known place it stays behind what was loaded, unless the newest page should have had it.
+                    return isEnd ? isKept : !item.isPlaced && (isKept || start != nil)
+                }
             }
+            if isEnd { tail = .end } else if let cursor = page.cursor, seam.kind != .closed { tail = .cursor(cursor) }
+            rest = []
         } else {
-            end(
-                &run,
-                page,
-                &rest,
-                isJoined: isJoined,
-                isUnbroken: last == page.keys.count - 1,
-                dropsBehindGap: dropsBehindGap
-            )
+            attach(&rest, to: &run, at: seam, page)
         }
         var upper = above
-        for index in upper.indices { upper[index].items.removeAll { !$0.isPlaced && new[$0.key] != nil } }
+        for index in upper.indices { upper[index].items.removeAll { !$0.isPlaced && new.contains($0.key) } }
         runs = upper + [run] + rest
         normalize()
-        joinSmallRuns(page.limit, except: start)
-        // No page is asked for by this cursor: such a run continues the one above it.
-        guard let index = index(ofPage: Self.newestCursor) else { return }
-        runs[index - 1].join(runs[index])
-        runs.remove(at: index)
     }
 
-    /// Joins the end of a page with the runs that follow it.
-    private mutating func end(
-        _ run: inout Run,
-        _ page: IncomingPage,
-        _ rest: inout [Run],
-        isJoined: Bool,
-        isUnbroken: Bool,
-        dropsBehindGap: Bool
-    ) {
-        guard let cursor = page.cursor else {
-            for other in rest {
-                run.items += other.items.filter { isKept($0, other, page, isUnbroken: isUnbroken) }
-            }
-            (rest, tail) = ([], .end)
-            return
+    /// Begins the runs behind a page where it ends.
+    private mutating func attach(_ rest: inout [Run], to run: inout Run, at seam: Seam, _ page: IncomingPage) {
+        let start = rest[0].start ?? .joined(nil)
+        switch seam.kind {
+        case .closed: rest[0].start = .joined(start.gap == nil ? start.cursor ?? page.cursor : page.cursor)
+        case .same where start.gap == nil: rest[0].start = .joined(start.cursor ?? page.cursor)
+        case .same, .open: rest[0].start = start.gap.map { .gap($0, cursor: page.cursor) } ?? newGap(page.cursor)
         }
-        guard rest.contains(where: \.hasPlaced), isJoined || !dropsBehindGap
-        else {
-            (rest, tail) = ([], .cursor(cursor))
-            return
+        // A validator belongs to a cursor.
+        if rest[0].start != start { rest[0].facts.confirmation = nil }
+        if seam.kind == .closed, rest[0].start == .joined(nil) {
+            // It is the later one, so the page does not make it older. No page can be asked for it.
+            run.join(rest.removeFirst())
+            if run.start == nil { details.fed = max(details.fed, run.facts.asked) }
         }
-        if let index = rest.firstIndex(where: { $0.start?.gap != nil }),
-            case .gap(let number, Self.newestCursor)? = rest[index].start
-        {
+        if let gap = rest.firstIndex(where: { $0.start?.gap != nil }), rest[gap].start?.cursor == nil {
             // What this gap lacks follows the page. What it brings again is known.
-            rest[index].start = .gap(number, cursor: cursor)
+            rest[gap].start?.cursor = page.cursor
         }
-        switch rest[0].start {
-        case .gap(let number, _)?: rest[0].start = .gap(number, cursor: cursor)
-        case .joined? where isJoined && !rest[0].facts.isCursorGone: return
-        case .joined?, nil: rest[0].start = isJoined ? .joined(cursor) : newGap(cursor)
+        // Each refresh moves a few items out of the newest page.
+        if rest.count > 1, rest[1].start?.gap == nil, rest[0].start?.cursor != nil,
+            rest[0].items.count + rest[1].items.count <= page.limit
+        {
+            rest[0].join(rest.remove(at: 1))
         }
-        rest[0].facts.isCursorGone = false
-        rest[0].facts.confirmation = nil
-    }
-
-    /// Whether an item stays although a page that covers its place does not contain it: it came after the request began, or it was inserted
-    /// a short time before, and a replica may not have it yet.
-    ///
-    /// - Parameter isUnbroken: whether its neighbors are those that it had before.
-    private func isKept(_ item: Item, _ run: Run, _ page: IncomingPage, isUnbroken: Bool) -> Bool {
-        guard let insertion = item.insertion else { return page.isBefore(run) }
-        let insertedAt = WallTime(nanosecondsSinceEpoch: insertion.insertedAt)
-        // An item of the future was inserted before the clock was set back.
-        guard insertedAt <= page.receivedAt else { return false }
-        return page.isBefore(insertion)
-            || !insertion.isPlaced && (insertion.isOwn || isUnbroken)
-                && page.startedAt - insertedAt < Self.replicaLagMaximum
-    }
-
-    // MARK: Order
-
-    /// Removes repeated items, and runs without items: what follows such a run begins at its cursor.
-    mutating func normalize() {
-        var known = Set<EntityKey>()
-        var cursors = Set<String>()
-        var result: [Run] = []
-        for var run in runs {
-            run.items.removeAll { !known.insert($0.key).inserted }
-            if case .joined(let cursor)? = run.start, !cursors.insert(cursor).inserted {
-                // The same cursor at another place is outdated.
-                result[result.count - 1].join(run)
-                continue
-            }
-            if let last = result.last, last.items.isEmpty, let upper = last.start, let lower = run.start {
-                result.removeLast()
-                if upper.gap != nil {
-                    run.start = upper
-                    if lower.gap == nil { run.facts.newerCursor = last.facts.newerCursor }
-                } else if lower.gap == nil {
-                    run.start = upper
-                    run.facts.isCursorGone = last.facts.isCursorGone
-                }
-                // A validator belongs to a cursor.
-                run.facts.confirmation = nil
-            }
-            result.append(run)
-        }
-        while result.count > 1, let last = result.last, last.items.isEmpty, let start = last.start {
-            result.removeLast()
-            if start.gap != nil || tail == .unknown { tail = Tail(cursor: start.cursor) }
-        }
-        runs = result
-    }
-
-    /// Joins adjacent runs that together have at most `limit` items: each refresh moves a few items out of the newest run.
-    private mutating func joinSmallRuns(_ limit: Int, except start: Start?) {
-        var result: [Run] = []
-        for run in runs {
-            if let upper = result.last, upper.start != nil, upper.start != start, run.start != start,
-                run.start?.gap == nil, upper.items.count + run.items.count <= limit, !upper.facts.isCursorGone
-            {
-                result[result.count - 1].join(run)
-            } else {
-                result.append(run)
-            }
-        }
-        runs = result
-    }
-
-    /// Drops the last run if it is not known what follows it: otherwise the end of the list could never be loaded.
-    private mutating func dropUnknownEnd() {
-        guard tail == .unknown, let last = runs.last?.start, last.cursor != Self.newestCursor else { return }
-        runs.removeLast()
-        tail = .cursor(last.cursor)
-        normalize()
-    }
-}
-
-extension IncomingPage {
-    /// Whether its request began before the one that a run came with.
-    func isBefore(_ run: RunList.Run) -> Bool { times.asked < run.facts.asked }
-
-    /// Whether its request began before an item was inserted.
-    func isBefore(_ insertion: RunList.Insertion) -> Bool {
-        startedAt <= WallTime(nanosecondsSinceEpoch: insertion.insertedAt)
     }
 }

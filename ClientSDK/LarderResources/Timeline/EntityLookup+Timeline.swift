@@ -3,7 +3,13 @@ import LarderTime
 
 extension EntityLookup {
     /// The timeline of the index.
-    mutating func timeline<E: CacheEntity>(_ type: E.Type, _ details: [UInt8]) throws -> Timeline<E>.List {
+    ///
+    /// - Parameter opensAtItems: whether the source answers requests for the page around an item.
+    mutating func timeline<E: CacheEntity>(
+        _ type: E.Type,
+        _ details: [UInt8],
+        opensAtItems: Bool
+    ) throws -> Timeline<E>.List {
         let runs = RunList(list.query.members, try RunList.Details(details), showing: keys)
         var timeline = Timeline<E>.List()
         timeline.tail = runs.tail
@@ -12,15 +18,13 @@ extension EntityLookup {
         for (index, run) in runs.runs.enumerated() {
             var page = Timeline<E>.List.Page(
                 start: run.start,
-                isCursorGone: run.facts.isCursorGone,
                 facts: facts(run.start.map { _ in run.facts.times })
             )
-            switch run.start {
-            case .gap(let number, _)?:
-                place = .gap(number)
+            if let gap = run.start?.gap {
+                place = .gap(gap)
                 page.rows.append(.gap(Timeline<E>.Gap(place)))
-            case .joined(let cursor)? where !run.facts.isCursorGone: place = .page(cursor)
-            case .joined?, nil: break
+            } else if let cursor = run.start?.cursor {
+                place = .page(cursor)
             }
             for item in run.items where item.key.type == E.entityType {
                 var remark = EntityRemark(item.key)
@@ -33,8 +37,10 @@ extension EntityLookup {
                     page.rows.append(.item(entity))
                     if remark.isLocal || item.isOwn { timeline.localIDs.insert(entity.entityID) }
                 } else if remark.isMissing {
-                    // The items before and after it are no longer consecutive.
-                    page.rows.append(.gap(Timeline<E>.Gap(place, isHole: true)))
+                    // The items before and after it are no longer consecutive. No cursor leads to what is behind a gap.
+                    let isBehindGap = if case .gap = place { true } else { false }
+                    let hole = opensAtItems && isBehindGap ? .around(item.key.id) : place
+                    page.rows.append(.gap(Timeline<E>.Gap(hole, isHole: true)))
                 }
             }
             timeline.pages.append(page)

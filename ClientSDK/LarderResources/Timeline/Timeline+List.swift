@@ -7,8 +7,6 @@ extension Timeline {
         struct Page: Sendable, Equatable {
             /// Its beginning; nil for the newest page.
             let start: RunList.Start?
-            /// Whether the server no longer knows its cursor.
-            let isCursorGone: Bool
             var facts: FreshnessFacts
             var rows: [Row] = []
 
@@ -109,7 +107,7 @@ extension Timeline.List {
     /// A list with one fetched page, before it is merged.
     init(_ page: EntityList<Item>) {
         let facts = FreshnessFacts(times: .none)
-        pages = [Page(start: nil, isCursorGone: false, facts: facts, rows: page.items.map { .item($0) })]
+        pages = [Page(start: nil, facts: facts, rows: page.items.map { .item($0) })]
         tail = page.nextCursor.map { .cursor($0) } ?? .end
     }
 
@@ -121,7 +119,7 @@ extension Timeline.List {
                 return RunList.Details(tail: list.tail).encoded
             },
             join: { details, lookup in
-                let list = try lookup.timeline(Item.self, details)
+                let list = try lookup.timeline(Item.self, details, opensAtItems: resource.isNewer != nil)
                 guard let temporaryID = resource.temporaryID, !list.localIDs.isEmpty else { return list }
                 // Local items whose server item is in the list.
                 let named = Set(list.items.compactMap(temporaryID)).intersection(list.localIDs)

@@ -50,38 +50,30 @@ extension Timeline {
             }
             return
         }
-        let stored = try await core.reading { try self.list }
-        guard let cursor = stored.cursor(of: place) else {
-            if place == .page(nil) { try await newest(isForced: isForced) }
-            if case .newer(let number) = place { try await fetch(.gap(number), isForced: isForced) }
-            return
-        }
-        if cursor == RunList.newestCursor {
-            // What the list begins with is filled from its newer end, the gap above it first.
-            if let above = stored.gap(above: place) { return try await fetch(.gap(above), isForced: isForced) }
-            return try await newest(isForced: isForced)
-        }
+        if place == .page(nil) { return try await newest(isForced: isForced) }
         if case .newer(let number) = place {
+            let cursor = try await core.reading { try self.list.cursor(of: place) }
+            if let cursor, try await ask(.newer(cursor), at: place) { return }
             // Without the cursor the gap is filled from its newer end.
-            if try await !ask(.newer(cursor), at: place) { try await fetch(.gap(number), isForced: isForced) }
-            return
+            return try await fetch(.gap(number), isForced: isForced)
         }
-        if try await ask(.older(cursor), at: place, isForced: isForced) { return }
-        try store { $0.forget(cursor) }
-        var used: Set<String> = [cursor]
+        var used: Set<String> = []
         var hasAskedForNewest = false
-        while let next = try list.cursor(of: place) {
-            if next == RunList.newestCursor { return try await newest() }
-            if used.insert(next).inserted {
-                if try await ask(.older(next), at: place) { return }
-                try store { $0.forget(next) }
-            } else if let above = try list.cursors(above: place).first(where: { used.insert($0).inserted }) {
+        while case let stored = try await core.reading({ try self.list }), stored.has(place) {
+            let cursor = stored.cursor(of: place)
+            if let cursor, used.insert(cursor).inserted {
+                if try await ask(.older(cursor), at: place, isForced: isForced && used.count == 1) { return }
+                try store { $0.forget(cursor) }
+            } else if let above = stored.cursors(above: place).first(where: { used.insert($0).inserted }) {
                 if try await !ask(.older(above), at: .page(above)) { try store { $0.forget(above) } }
-            } else if try list.gap(above: place) != nil {
+            } else if let gap = stored.gap(above: place) {
+                // A gap whose cursor was never known is filled from its newer end, the gap above it first.
+                if cursor == nil { return try await fetch(.gap(gap), isForced: isForced) }
                 try store { $0.widenGap(above: place) }
             } else if !hasAskedForNewest {
                 hasAskedForNewest = true
-                try await newest()
+                try await newest(isForced: cursor != nil || isForced)
+                if cursor == nil { return }
             } else {
                 throw LarderError(
                     .gone,
@@ -231,12 +223,13 @@ extension Timeline {
             }
             let removed = context.removed(from: &query)
             let known = keys.filter { context.stored.contains($0) && !removed.contains($0) }
+            let isOlder = if case .older = request.position { true } else { false }
             let incoming = IncomingPage(
                 keys: known,
                 cursor: page.nextCursor,
                 limit: request.limit,
                 times: times,
-                validator: known.count == keys.count ? fetched.validator : nil,
+                validator: known.count == keys.count && isOlder ? fetched.validator : nil,
                 newerCursor: page.previousCursor,
                 receivedAt: context.receivedAt
             )

@@ -123,7 +123,7 @@ public final class Timeline<Item: CacheEntity>: Sendable {
                 ?? (page.facts.times.validatedAt < start.wall || page.facts.reason != nil)
             guard isDue, page.items.contains(where: { wanted.contains($0.entityID) }) else { continue }
             // The nearest page at or above it that can be requested, without a gap in between.
-            guard let above = pages[...index].last(where: { !$0.isCursorGone || $0.start?.gap != nil }),
+            guard let above = pages[...index].last(where: { $0.start != .joined(nil) }),
                 above.start?.gap == nil, !asked.contains(.page(above.start?.cursor))
             else { continue }
             return .page(above.start?.cursor)

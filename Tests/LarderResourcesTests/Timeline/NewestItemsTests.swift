@@ -180,6 +180,28 @@ struct NewestItemsTests {
         #expect(shown.freshness == (isLater ? .stale(.invalidated) : .fresh))
     }
 
+    @Test func `a page of a change feed keeps the age of the page behind its gap, however many edits came since`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let feed = source.resource(pageSize: 80)
+        source.prepare(Array((1...80).reversed()), next: "after 1")
+        try await cache.timeline(feed).refresh()
+        let before = try await cache.timeline(feed, .cacheOnly).snapshot()
+        scene.clock.advance(by: .seconds(1))
+        let changes = changes { update in
+            update.insertPage([Note(100)], in: feed.key, olderCursor: "after 100", hasGap: true)
+        } during: {
+            try await cache.update { update in update.edit(feed.key) { $0.removeLast(70) } }
+        }
+        try await ChangeSync(changes, into: cache).catchUp()
+        let shown = try await cache.timeline(feed, .cacheOnly).snapshot()
+        #expect(shown.line == "100 | 80 79 78 77 76 75 74 73 72 71")
+        #expect(shown.freshness == .stale(.invalidated))
+        #expect(shown.pages.last?.validatedAt == before.validatedAt)
+        #expect(shown.pages.last?.freshness == .stale(.invalidated))
+    }
+
     @Test func `an item that one update inserts and deletes is not shown`() async throws {
         let cache = try scene.cache()
         let feed = try await started(cache)

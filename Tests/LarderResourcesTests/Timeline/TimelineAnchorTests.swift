@@ -221,6 +221,42 @@ struct TimelineAnchorTests {
         #expect(try await timeline.snapshot().line == "| 12 11 10 9")
     }
 
+    @Test func `an evicted item of a page around an item is fetched by a request around it`() async throws {
+        try await timeline.refresh()
+        try await timeline.open(at: "20")
+        cache.close()
+        let store = try DiskStore(DiskStore.Configuration(directory: scene.path, clock: scene.clock))
+        try store.remove(Note.key("20"))
+        let again = try scene.cache()
+        let timeline = again.timeline(source.resource(), .cacheOnly, readerIsAtTop: true)
+        #expect(try await timeline.snapshot().line == "40 39 38 37 | 22 21 | 19")
+        _ = source.take()
+        let gaps = try await timeline.snapshot().segments.compactMap(\.gap)
+        try #require(gaps.count == 2)
+        #expect(try await timeline.fill(gaps[1]) == .finished)
+        #expect(source.take() == [.around("20")])
+        #expect(try await timeline.snapshot().line == "40 39 38 37 | 22 21 20 19")
+        #expect(try await timeline.fill(gaps[0]) == .more)
+        #expect(source.take() == [.older("37")])
+    }
+
+    @Test(arguments: [false, true])
+    func `a page around an item between two consecutive ones has gaps, which are filled`(_ statesNewer: Bool)
+        async throws
+    {
+        source.statesNewer = statesNewer
+        source.numbers = [40, 39, 10, 9]
+        try await timeline.refresh()
+        source.numbers.formUnion(11...38)
+        try await timeline.open(at: "25")
+        #expect(try await line(timeline) == "40 39 | 27 26 25 24 | 10 9 .")
+        for _ in 0..<40 {
+            guard let gap = try await timeline.snapshot().segments.compactMap(\.gap).first else { break }
+            try await timeline.fill(gap)
+        }
+        #expect(try await line(timeline) == (9...40).reversed().map { "\($0)" }.joined(separator: " ") + " .")
+    }
+
     @Test(arguments: seeds(24))
     func `whatever is opened and loaded, each run is a run of the server's list`(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
