@@ -63,13 +63,15 @@ extension Timeline {
             let cursor = stored.cursor(of: place)
             if let cursor, used.insert(cursor).inserted {
                 if try await ask(.older(cursor), at: place, isForced: isForced && used.count == 1) { return }
-                try store { $0.forget(cursor) }
+                try await core.changing { try self.store { $0.forget(cursor) } }
             } else if let above = stored.cursors(above: place).first(where: { used.insert($0).inserted }) {
-                if try await !ask(.older(above), at: .page(above)) { try store { $0.forget(above) } }
+                if try await !ask(.older(above), at: .page(above)) {
+                    try await core.changing { try self.store { $0.forget(above) } }
+                }
             } else if let gap = stored.gap(above: place) {
                 // A gap whose cursor was never known is filled from its newer end, the gap above it first.
                 if cursor == nil { return try await fetch(.gap(gap), isForced: isForced) }
-                try store { $0.widenGap(above: place) }
+                try await core.changing { try self.store { $0.widenGap(above: place) } }
             } else if !hasAskedForNewest {
                 hasAskedForNewest = true
                 try await newest(isForced: cursor != nil || isForced)
@@ -90,7 +92,10 @@ extension Timeline {
         let options = node.options(resource.list)
         let now = core.now()
         if !isForced, let error = node.postponement(at: now) { throw error }
-        guard let flight = try node.join(options, startedSince: now.uptime, isForced: isForced) else { return }
+        let joined = try await core.reading { () async throws(LarderError) -> Flight? in
+            try self.node.join(options, startedSince: now.uptime, isForced: isForced)
+        }
+        guard let flight = joined else { return }
         defer { flight.leave() }
         try await flight.wait()
     }
