@@ -49,10 +49,14 @@ extension CommandContext {
         let reading = try await read(list, called: name)
         var items = reading.snapshot.value?.items ?? []
         var hasMore = connection.isOpen && reading.snapshot.refreshError == nil && arguments.policy?.name != "cacheOnly"
-        while hasMore, items.count < count {
+        // A server may send pages without a new item for ever.
+        var emptyPages = 0
+        while hasMore, items.count < count, emptyPages < 2 {
             do {
+                let known = items.count
                 hasMore = try await timeline.loadOlder(isUserInitiated: true) == .more
                 items = try await cache.value(list, .cacheOnly).items
+                emptyPages = items.count > known ? 0 : emptyPages + 1
             } catch {
                 terminal.note("not all of \(name) could be loaded: \(error.description)")
                 hasMore = false
