@@ -69,8 +69,8 @@ public final class Telemetry: Sendable {
     /// Names the session and the version of the app in all events from now on, to compare versions and to join the events of a session.
     ///
     /// - Parameters:
-    ///   - session: random, and not the identity of a person or a device; at most 32 bytes of it are kept.
-    ///   - appVersion: such as `3.4.1`; at most 32 bytes.
+    ///   - session: random, and not the identity of a person or a device; at most 24 bytes of it are kept.
+    ///   - appVersion: such as `3.4.1`; at most 24 bytes.
     public func setLabels(session: String, appVersion: String) {
         setLabels(TelemetryEvent.Labels(session: session, appVersion: appVersion))
     }

@@ -58,6 +58,8 @@ extension TelemetryEvent.Kind {
             self = .networkLevel(level, from: old, cause: text("cause") ?? "")
         case ("gateRejected", _): self = .gateRejected(feature: feature, reason: text("reason") ?? "")
         case ("request", _):
+            // One that did not fit its record has no members.
+            guard json["duration"] != nil else { return nil }
             self = .request(
                 feature: feature,
                 status: json["status"]?.integer.map { Int(clamping: $0) },
