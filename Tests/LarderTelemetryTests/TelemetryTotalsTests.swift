@@ -45,6 +45,27 @@ struct TelemetryTotalsTests {
         #expect(totals.storesRecovered == 1 && totals.all.bytesSent == 10)
     }
 
+    @Test func `figures of any size are added without a crash`() {
+        let most = Int.max
+        let totals = totals(
+            ["a", "b"].flatMap { feature -> [TelemetryEvent.Kind] in
+                [
+                    .tierHit(.memory, feature: feature, bytes: most), .revalidated(feature: feature, bytesSaved: most),
+                    .sync(feature: feature, applied: most, remaining: most),
+                    .request(
+                        feature: feature,
+                        status: 200,
+                        duration: .zero,
+                        bytesReceived: .min,
+                        bytesSent: most,
+                        bytesDecoded: most
+                    ),
+                ]
+            }
+        )
+        #expect(totals.all.requests.count == 2)
+    }
+
     @Test func `first contents are counted by tier, and prefetched pictures apart`() {
         let totals = totals([
             .firstContent(feature: "feed", from: .disk, after: .milliseconds(9)),
