@@ -29,7 +29,7 @@ import Observation
     }
 
     func run() async throws {
-        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingNewest(64))
         let readsKeys = TextField.readsKeys(terminal)
         let raw = readsKeys ? RawInput() : nil
         let screen = Screen(terminal)
