@@ -46,14 +46,19 @@ struct ImagesCommand {
         let pipeline = pipeline()
         let start = context.uptime.uptime
         let total = Set(requests.map(\.url)).count
-        // All at once.
-        let tasks = requests.map { request in
-            var request = request
-            request.priority = .prefetch
-            return pipeline.task(for: request)
+        // All at once. None is kept here, so that they need no more memory than the pipeline may use.
+        let failures = await withTaskGroup(of: (String, ImageError?).self) { group in
+            for var request in requests {
+                request.priority = .prefetch
+                group.addTask { [request] in
+                    do throws(ImageError) {
+                        _ = try await pipeline.image(for: request)
+                        return (request.url, nil)
+                    } catch { return (request.url, error) }
+                }
+            }
+            return await group.reduce(into: [String: ImageError]()) { $0[$1.0] = $1.1 }
         }
-        var failures: [String: ImageError] = [:]
-        for task in tasks { do { _ = try await task.image } catch { failures[task.request.url] = error } }
         let prefetched = (counts.totals, context.uptime.uptime - start)
         // Reads each image again, as a screen would: from memory.
         var shown = 0
