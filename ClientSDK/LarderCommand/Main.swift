@@ -25,8 +25,10 @@ enum Main {
         _ terminal: Terminal,
         _ environment: [String: String]
     ) async throws {
+        // No store of an account is needed to read a file.
+        if let file = arguments.recorder { return try RunReport.show(file, terminal) }
         switch arguments.name {
-        case "help": return terminal.line(try Help.text(of: arguments.words.first))
+        case "help": return terminal.write(try Help.text(of: arguments.words.first) + "\n")
         case "version": return terminal.line(Help.versionLine)
         case "tour":
             if let directory = arguments.child { return try await TourDeath.child(directory, terminal) }
