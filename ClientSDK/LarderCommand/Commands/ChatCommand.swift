@@ -60,7 +60,7 @@ struct ChatCommand {
         let names = await nameCache.names(list.flatMap(\.memberIDs))
         for conversation in list {
             terminal.line(
-                terminal.paint(TextWidth.pad(TextWidth.clean(conversation.id), 16), .dim) + "  "
+                terminal.paint(TextWidth.pad(conversation.id, 16), .dim) + "  "
                     + TextWidth.fit(title(conversation, names), 60) + "  "
                     + terminal.paint(TimeText.text(from: conversation.updatedAt, to: context.now), .dim)
             )
@@ -73,7 +73,7 @@ struct ChatCommand {
     private func title(_ conversation: Conversation, _ names: NameTable) -> String {
         let others = conversation.memberIDs.filter { $0 != client.session.userID }.map { names.handle($0) }
         guard let title = conversation.title, !title.isEmpty else { return others.joined(separator: ", ") }
-        return "\(TextWidth.clean(title)) (\(others.joined(separator: ", ")))"
+        return "\(title) (\(others.joined(separator: ", ")))"
     }
 
     /// Finds a conversation by ID, by title, or by the handle of its only other member.
@@ -116,7 +116,7 @@ struct ChatCommand {
     private func line(_ message: Message, _ names: NameTable, _ now: WallTime) -> String {
         var parts = [
             terminal.paint(TextWidth.pad(TimeText.text(from: message.sentAt, to: now), 10), .dim),
-            terminal.paint(names.handle(message.authorID), .cyan), TextWidth.clean(message.text),
+            terminal.paint(names.handle(message.authorID), .cyan), message.text,
         ]
         if let photo = message.image { parts.append(terminal.paint("[photo \(photo.width) × \(photo.height)]", .dim)) }
         if message.editedAt != nil { parts.append(terminal.paint("(edited)", .dim)) }
@@ -140,11 +140,16 @@ struct ChatCommand {
 
     /// The differences of two states of a conversation, the oldest message first.
     private func changes(_ old: [Message], _ new: [Message], _ names: NameTable) throws -> [String] {
-        let before = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-        let sent = Dictionary(old.compactMap { message in message.clientID.map { ($0, message) } }) { $1 }
+        let sent = Dictionary(new.compactMap { message in message.clientID.map { ($0, message.id) } }) { $1 }
+        // A message that was sent meanwhile has the ID of the server.
+        let old = old.map { message in
+            var message = message
+            message.id = message.clientID.flatMap { sent[$0] } ?? message.id
+            return message
+        }
+        let changes = ListChanges(from: old, to: new)
         var lines: [String] = []
-        for message in new.reversed() {
-            let earlier = before[message.id] ?? message.clientID.flatMap { sent[$0] }
+        for (earlier, message) in changes.edits.reversed() {
             let sign: String
             switch earlier {
             case nil: sign = "+"
@@ -154,13 +159,7 @@ struct ChatCommand {
             }
             lines.append(try row(sign, message, names))
         }
-        let after = Set(new.map(\.id))
-        let known = Set(new.compactMap(\.clientID))
-        for message in old where !after.contains(message.id) && old.count <= new.count + 1 {
-            if let client = message.clientID, known.contains(client) { continue }
-            lines.append(try row("-", message, names))
-        }
-        return lines
+        return lines + (try changes.deletions.map { try row("-", $0, names) })
     }
 
     private func row(_ sign: String, _ message: Message, _ names: NameTable) throws -> String {
