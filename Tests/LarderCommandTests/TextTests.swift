@@ -21,10 +21,35 @@ struct TextTests {
             "version": 1, "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
             """
         let post = try JSONDecoder().decode(Post.self, from: Data(text.utf8))
-        for lines in [PostLine.changes([], [post], NameTable()), PostLine.changes([post, post], [post], NameTable())] {
-            #expect(lines.allSatisfy { !$0.contains("\u{1b}") && !$0.contains("\u{7}") })
+        let lines = PostLine.changes([], [post], NameTable())
+        for color in ["never", "always"] {
+            let terminal = Terminal(try Arguments(["feed", "--colour", color], environment: [:]), environment: [:])
+            #expect(lines.map(terminal.printable) == ["+ post_1·[2J user_1·]0;x· ♥ 1: hi"])
+            let painted = terminal.paint("red", .red) + "\u{1b}[8m\u{1b}]0;x\u{7}\u{1b}"
+            #expect(
+                terminal.printable(painted)
+                    == (terminal.hasColor ? "\u{1b}[31mred\u{1b}[0m·[8m·]0;x··" : "red·[8m·]0;x··")
+            )
         }
-        #expect(post.id.contains("\u{1b}") && PostLine.changes([], [post], NameTable()).count == 1)
+    }
+
+    private func posts(_ numbers: ClosedRange<Int>) throws -> [Post] {
+        let items = numbers.reversed().map { number in
+            """
+            {"id": "post_\(number)", "authorId": "user_1", "text": "hi", "likeCount": 1, "likedByMe": false, "version": 1,
+            "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
+            """
+        }
+        return try JSONDecoder().decode([Post].self, from: Data("[\(items.joined(separator: ","))]".utf8))
+    }
+
+    @Test func `a deleted post is shown, and one beyond the end of the list is not`() throws {
+        let posts = try posts(1...4)
+        let deleted = posts.filter { $0.id != "post_3" }
+        #expect(PostLine.changes(posts, deleted, NameTable()) == ["- post_3"])
+        // The list keeps four posts, and a new one comes.
+        let kept = Array(posts.dropFirst())
+        #expect(PostLine.changes(kept, Array(posts.dropLast()), NameTable()) == ["+ post_4 user_1 ♥ 1: hi"])
     }
 
     // MARK: Money
@@ -116,6 +141,7 @@ struct TextTests {
     @Test func `text is cut by columns, not by characters`() {
         #expect(TextWidth.columns("日本") == 4 && TextWidth.columns("é") == 1 && TextWidth.columns("👋🏽") == 2)
         #expect(TextWidth.fit("short", 10) == "short" && TextWidth.fit("日本語です", 7) == "日本語…")
-        #expect(TextWidth.pad("日", 4) == "日  ")
+        #expect(TextWidth.pad("日", 4) == "日  " && TextWidth.pad("\u{7}", 2) == "· ")
+        #expect(TextWidth.fit("a\u{1b}[2J", 9) == "a·[2J")
     }
 }

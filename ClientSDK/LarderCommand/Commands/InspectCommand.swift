@@ -29,7 +29,7 @@ struct InspectCommand {
         }
         let memory = client["memory"]?["bytes"]?.integer.map { SizeText.text($0) + " in memory" }
         let facts = [client["server"]?.string, client["session"]?.string, client["network"]?.string, memory]
-        terminal.line(terminal.paint("\(number) \(TextWidth.clean(account))", .bold) + "  " + line(facts, by: ", "))
+        terminal.line(terminal.paint("\(number) \(account)", .bold) + "  " + line(facts, by: ", "))
         part("outbox", client["operations"]) { operation in
             [
                 "\(operation["id"]?.integer ?? 0) \(operation["operation"]?.string ?? "")", operation["state"]?.string,
@@ -68,6 +68,6 @@ struct InspectCommand {
     }
 
     private func line(_ texts: [String?], by separator: String) -> String {
-        TextWidth.clean(texts.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: separator))
+        texts.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: separator)
     }
 }

@@ -76,7 +76,7 @@ struct OutboxCommand {
                     + terminal.paint(context.stateText(entry), color) + "  "
                     + terminal.paint(TimeText.text(from: entry.enqueuedAt, to: context.now), .dim)
             )
-            if let error = reason(entry) { terminal.line("     " + TextWidth.clean(error)) }
+            if let error = reason(entry) { terminal.line("     " + error) }
             if let fields = try fields(entry) { terminal.line("     " + fields) }
         }
         if entries.isEmpty { terminal.line("The outbox is empty.") }

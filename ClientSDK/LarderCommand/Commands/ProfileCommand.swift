@@ -23,10 +23,10 @@ struct ProfileCommand {
     }
 
     private static func lines(_ profile: Profile, _ terminal: Terminal) -> [String] {
-        let name = terminal.paint(TextWidth.clean(profile.displayName), .bold)
-        let handle = terminal.paint("@" + TextWidth.clean(profile.handle), .cyan)
-        let rest = [profile.bio, profile.location].filter { !$0.isEmpty }.map { "  " + TextWidth.clean($0) }
-        return ["\(name)  \(handle)  \(terminal.paint(TextWidth.clean(profile.id), .dim))"] + rest
+        let name = terminal.paint(profile.displayName, .bold)
+        let handle = terminal.paint("@" + profile.handle, .cyan)
+        let rest = [profile.bio, profile.location].filter { !$0.isEmpty }.map { "  " + $0 }
+        return ["\(name)  \(handle)  \(terminal.paint(profile.id, .dim))"] + rest
     }
 
     private func edit(_ id: String, _ edits: [Arguments.ProfileEdit]) async throws {

@@ -82,7 +82,7 @@ struct SyncCommand {
         if new > 0 { return "\(new) change\(new == 1 ? "" : "s") applied (\(status.applied) in total)" }
         if status.resyncs > last?.resyncs ?? 0 { return "the change token has expired: all stored data is stale" }
         if status.isCaughtUp, last?.isCaughtUp != true { return "up to date" }
-        return status.failure.flatMap { $0 == last?.failure ? nil : TextWidth.clean($0) }
+        return status.failure.flatMap { $0 == last?.failure ? nil : $0 }
     }
 
     /// The first characters of a token.

@@ -23,14 +23,14 @@ struct TasksCommand {
             var person: String?
             if let who { person = try await self.person(who) }
             let added = try client.tasks.add(title, assignee: person, due: due)
-            try await finish(added.operation, "new task: \(TextWidth.fit(TextWidth.clean(title), 40))")
+            try await finish(added.operation, "new task: \(TextWidth.fit(title, 40))")
         case .set(let id, let status): try await edit(id, "status \(status.rawValue)") { $0.status = status }
         case .assign(let id, let who):
             var assignee: String?
             if let who { assignee = try await person(who) }
             try await edit(id, "assignee \(assignee ?? "nobody")") { [assignee] in $0.assigneeID = assignee }
         case .due(let id, let date): try await edit(id, "due \(date ?? "none")") { $0.due = date }
-        case .delete(let id): try await finish(try client.tasks.delete(id), "delete \(TextWidth.clean(id))")
+        case .delete(let id): try await finish(try client.tasks.delete(id), "delete \(id)")
         }
     }
 
@@ -60,14 +60,14 @@ struct TasksCommand {
 
     private func line(_ task: WorkItem, _ names: NameTable) -> String {
         let colors: [WorkItem.Status: Terminal.Color] = [.open: .yellow, .started: .cyan, .done: .green]
-        let id = task.isPending ? "(new)" : TextWidth.clean(task.id)
+        let id = task.isPending ? "(new)" : task.id
         var parts = [
             terminal.paint(TextWidth.pad(id, 9), .dim),
             terminal.paint(TextWidth.pad(task.status.rawValue, 7), colors[task.status] ?? .dim),
             TextWidth.pad(task.due ?? "–", 10), TextWidth.pad(task.assigneeID.map { names.handle($0) } ?? "nobody", 10),
-            TextWidth.clean(task.title),
+            task.title,
         ]
-        if task.isPending { parts.append(terminal.paint("(not sent yet: \(TextWidth.clean(task.id)))", .yellow)) }
+        if task.isPending { parts.append(terminal.paint("(not sent yet: \(task.id))", .yellow)) }
         return parts.joined(separator: "  ")
     }
 
@@ -77,7 +77,7 @@ struct TasksCommand {
     {
         // Only a task that is stored can be edited.
         _ = await context.readQuietly(client.tasks.task(id))
-        try await finish(try client.tasks.edit(id, change), "\(TextWidth.clean(id)): \(text)")
+        try await finish(try client.tasks.edit(id, change), "\(id): \(text)")
     }
 
     private func finish(_ operation: OperationID?, _ text: String) async throws {

@@ -90,11 +90,8 @@ enum EventText {
     /// One line: the kind, and its members as `name=value`, as `--trace` prints them.
     static func text(_ record: FlightRecorder.Record) -> String {
         let json: JSONValue
-        do { json = try JSONParser.parse(Array(record.json.utf8)) } catch {
-            // It was truncated.
-            return TextWidth.clean(record.json)
-        }
-        guard case .object(let object) = json else { return TextWidth.clean(record.json) }
-        return TextWidth.clean(TelemetryEvent.line(object.members.map { ($0.name, $0.value) }))
+        do { json = try JSONParser.parse(Array(record.json.utf8)) } catch { return record.json }
+        guard case .object(let object) = json else { return record.json }
+        return TelemetryEvent.line(object.members.map { ($0.name, $0.value) })
     }
 }

@@ -35,7 +35,8 @@ struct Terminal: Sendable {
     /// Writes text without a line break. If the reader has closed the pipe, the process ends by SIGPIPE.
     func write(_ text: String) { Self.write(text, to: STDOUT_FILENO) }
 
-    func line(_ text: String = "") { write(text + "\n") }
+    /// Writes a line. Text of a server cannot control the terminal: only the colours of `paint` are kept. JSON is written as it is.
+    func line(_ text: String = "") { write((isJSON ? text : printable(text)) + "\n") }
 
     /// Writes a JSON document and a line break.
     func json(_ value: JSONValue) { line(value.line) }
@@ -69,7 +70,7 @@ struct Terminal: Sendable {
 
     // MARK: Colours
 
-    enum Color: String {
+    enum Color: String, CaseIterable {
         case dim = "2"
         case bold = "1"
         case red = "31"
@@ -81,6 +82,19 @@ struct Terminal: Sendable {
     /// The text in a colour, if the output is coloured.
     func paint(_ text: String, _ color: Color) -> String {
         hasColor ? "\u{1b}[\(color.rawValue)m\(text)\u{1b}[0m" : text
+    }
+
+    /// The text with its control characters replaced, apart from the colours of `paint`.
+    func printable(_ text: String) -> String {
+        guard hasColor else { return TextWidth.clean(text) }
+        let start = "\u{1b}["
+        let colors = (Color.allCases.map(\.rawValue) + ["0"]).map { $0 + "m" }
+        let parts = text.split(separator: start, omittingEmptySubsequences: false).map { String($0) }
+        return parts.dropFirst().reduce(TextWidth.clean(parts[0])) { printed, part in
+            let color = colors.first { part.hasPrefix($0) }
+            let kept = color.map { start + $0 } ?? TextWidth.clean(start)
+            return printed + kept + TextWidth.clean(String(part.dropFirst(color?.count ?? 0)))
+        }
     }
 
     /// The text in the colour of the badge: green if fresh, yellow if stale, red after a failure or if nothing is stored.

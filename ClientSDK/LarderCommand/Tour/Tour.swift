@@ -14,7 +14,7 @@ struct Tour {
         let names = arguments.words.isEmpty ? TourName.allCases : arguments.words.compactMap { TourName(rawValue: $0) }
         let scene = try TourScene()
         var chapters: [TourChapter] = []
-        if !terminal.isJSON { terminal.line(conditions + "\n") }
+        if !terminal.isJSON { terminal.write(conditions + "\n\n") }
         for name in names {
             let chapter = try await scene.chapter(name)
             chapters.append(chapter)

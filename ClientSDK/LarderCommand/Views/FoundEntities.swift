@@ -23,7 +23,7 @@ struct FoundEntities {
         let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
         let people = people.map { person in
             let place = person.location.isEmpty ? "" : " · \(person.location)"
-            return TextWidth.fit(TextWidth.clean("\(person.displayName) @\(person.handle)\(place)"), columns)
+            return TextWidth.fit("\(person.displayName) @\(person.handle)\(place)", columns)
         }
         let unsent = PostLine.unsent(context)
         return people

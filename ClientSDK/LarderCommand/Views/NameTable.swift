@@ -7,10 +7,10 @@ struct NameTable: Sendable {
     private var people: [String: Profile] = [:]
 
     /// `@ana`; the ID of an unknown user.
-    func handle(_ id: String) -> String { people[id].map { "@" + TextWidth.clean($0.handle) } ?? TextWidth.clean(id) }
+    func handle(_ id: String) -> String { people[id].map { "@" + $0.handle } ?? id }
 
     /// `Ana Lind`; nil for an unknown user.
-    func displayName(_ id: String) -> String? { people[id].map { TextWidth.clean($0.displayName) } }
+    func displayName(_ id: String) -> String? { people[id].map { $0.displayName } }
 
     /// The profile with a handle, with or without `@`.
     func person(_ handle: String) -> Profile? {

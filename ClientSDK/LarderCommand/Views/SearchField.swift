@@ -86,7 +86,7 @@ import Observation
         var state = search.isSearching ? "searching…" : search.summary
         if let notice = search.notice(at: context.now) { state += " · \(notice.text)" }
         return [
-            terminal.paint("larder search", .bold) + "  " + TextWidth.fit(TextWidth.clean(search.text), columns - 16)
+            terminal.paint("larder search", .bold) + "  " + TextWidth.fit(search.text, columns - 16)
                 + terminal.paint("▏", .cyan),
             terminal.paint(TextWidth.fit(state, columns), .dim), "",
         ] + (await found.lines(names, context))
@@ -103,6 +103,6 @@ import Observation
             return terminal.json(.members(head + (try found.json)))
         }
         for line in await found.lines(names, context) { terminal.line(line) }
-        terminal.line(terminal.paint(TextWidth.clean("\(text): \(summary)"), .dim))
+        terminal.line(terminal.paint("\(text): \(summary)", .dim))
     }
 }
