@@ -32,7 +32,7 @@ enum Main {
         case "version": return terminal.line(Help.versionLine)
         case "tour":
             if let directory = arguments.child { return try await TourDeath.child(directory, terminal) }
-            return try await Tour(terminal).run(arguments)
+            return try await Tour(terminal: terminal).run(arguments)
         case "inspect":
             let (client, action) = try arguments.inspection()
             let control = ControlClient(arguments, environment)

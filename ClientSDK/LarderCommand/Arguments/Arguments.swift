@@ -87,6 +87,8 @@ struct Arguments {
     var isForced = false
     /// The file of the tour's page.
     var page: String?
+    /// The keys that the tour reads through a memory tier.
+    var reads: String?
     /// The directory of the tour's process that is killed.
     var child: String?
 
