@@ -33,10 +33,6 @@ enum Main {
         case "tour":
             if let directory = arguments.child { return try await TourDeath.child(directory, terminal) }
             return try await Tour(terminal: terminal).run(arguments)
-        case "inspect":
-            let (client, action) = try arguments.inspection()
-            let control = ControlClient(arguments, environment)
-            return try await InspectCommand(control: control, terminal: terminal).run(client, action)
         default: break
         }
         do {

@@ -277,7 +277,7 @@ struct CommandStoreTests {
         "profile --edit name=x", "doctor --telemetry xml", "feed --server ftp://nonsense", "login --offline",
         "images --width 1", "sync --seconds 5", "chat --live", "search --refresh",
         "feed --policy networkOnly --offline",
-        "feed --explain --offline", "inspect --offline",
+        "feed --explain --offline",
     ])
     func `an invalid command line prints one line and exits with code 2`(line: String) async throws {
         let run = try await scene.run(line.split(separator: " ").map { String($0) }, on: "http://127.0.0.1:9")

@@ -165,10 +165,6 @@ extension Arguments {
                             "check stores, outbox, network, memory and earlier runs, or those of an app",
                             options: ["--recorder"]
                         ),
-                        CommandEntry(
-                            "inspect [CLIENT [(show | hide | invalidate | refresh) KEY | offline | online | drop ID]]",
-                            "clients that are connected to the server's dashboard: values, outbox, requests, verdicts"
-                        ),
                         CommandEntry("login [--user NAME] [--password WORD]"),
                         CommandEntry(
                             "logout [--force]",
