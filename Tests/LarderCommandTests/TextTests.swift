@@ -21,7 +21,7 @@ struct TextTests {
             "version": 1, "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
             """
         let post = try JSONDecoder().decode(Post.self, from: Data(text.utf8))
-        let lines = PostLine.changes([], [post], NameTable())
+        let lines = PostLine.changes([], [post], [:])
         for color in ["never", "always"] {
             let terminal = Terminal(try Arguments(["feed", "--colour", color], environment: [:]), environment: [:])
             #expect(lines.map(terminal.printable) == ["+ post_1·[2J user_1·]0;x· ♥ 1: hi"])
@@ -46,10 +46,10 @@ struct TextTests {
     @Test func `a deleted post is shown, and one beyond the end of the list is not`() throws {
         let posts = try posts(1...4)
         let deleted = posts.filter { $0.id != "post_3" }
-        #expect(PostLine.changes(posts, deleted, NameTable()) == ["- post_3"])
+        #expect(PostLine.changes(posts, deleted, [:]) == ["- post_3"])
         // The list keeps four posts, and a new one comes.
         let kept = Array(posts.dropFirst())
-        #expect(PostLine.changes(kept, Array(posts.dropLast()), NameTable()) == ["+ post_4 user_1 ♥ 1: hi"])
+        #expect(PostLine.changes(kept, Array(posts.dropLast()), [:]) == ["+ post_4 user_1 ♥ 1: hi"])
     }
 
     // MARK: Money

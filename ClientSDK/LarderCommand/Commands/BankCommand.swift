@@ -9,8 +9,6 @@ struct BankCommand {
     private var bank: Bank { context.client.bank }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     // MARK: Accounts
 
     func accounts() async throws {

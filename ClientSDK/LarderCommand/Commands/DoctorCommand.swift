@@ -7,8 +7,6 @@ struct DoctorCommand {
     let context: CommandContext
     var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     /// The result of one check.
     struct Finding {
         var name: String

@@ -10,8 +10,6 @@ struct OutboxCommand {
     private var outbox: Outbox { context.cache.outbox }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     /// - Parameter number: the operation; 0 for all.
     func run(_ verb: Arguments.OutboxVerb, _ number: Int64) async throws {
         switch verb {

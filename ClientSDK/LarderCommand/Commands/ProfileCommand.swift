@@ -8,8 +8,6 @@ struct ProfileCommand {
     let context: CommandContext
     private var client: LarderClient { context.client }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ who: String?, _ edits: [Arguments.ProfileEdit]) async throws {
         let id = try await identifier(who)
         if !edits.isEmpty { try await edit(id, edits) }

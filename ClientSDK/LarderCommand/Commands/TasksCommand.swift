@@ -10,8 +10,6 @@ struct TasksCommand {
     private var client: LarderClient { context.client }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ action: Arguments.TaskAction) async throws {
         switch action {
         case .list(let statuses, let assignee, let dueUntil, let order):
@@ -48,17 +46,13 @@ struct TasksCommand {
     private func list(_ filter: TaskFilter) async throws {
         let reading = try await context.read(client.tasks.list(filter), called: "tasks")
         let tasks = context.first(context.arguments.limit ?? 50, of: reading.snapshot, called: "tasks")
-        if terminal.isJSON {
-            return terminal.json(try Badge(reading.snapshot).json(with: tasks))
+        try await context.show(tasks, reading, orElse: "No such tasks.") {
+            let names = await context.people(tasks.compactMap(\.assigneeID))
+            return tasks.map { line($0, names) }
         }
-        var names = NameTable()
-        await names.load(tasks.compactMap(\.assigneeID), in: context)
-        for task in tasks { terminal.line(line(task, names)) }
-        if tasks.isEmpty { terminal.line("No such tasks.") }
-        terminal.line(context.footer(reading))
     }
 
-    private func line(_ task: WorkItem, _ names: NameTable) -> String {
+    private func line(_ task: WorkItem, _ names: [String: Profile]) -> String {
         let colors: [WorkItem.Status: Terminal.Color] = [.open: .yellow, .started: .cyan, .done: .green]
         let id = task.isPending ? "(new)" : task.id
         var parts = [
@@ -86,7 +80,7 @@ struct TasksCommand {
     }
 
     private func report(_ change: String, _ outcome: String, _ text: String, _ color: Terminal.Color) {
-        guard terminal.isJSON else { return terminal.line("\(change): " + terminal.paint(text, color)) }
-        terminal.json(.members([("change", .string(change)), ("outcome", .string(outcome))]))
+        let members: [(String, JSONValue?)] = [("change", .string(change)), ("outcome", .string(outcome))]
+        terminal.result(members, "\(change): " + terminal.paint(text, color))
     }
 }

@@ -105,6 +105,19 @@ extension CommandContext {
         }
     }
 
+    /// Shows a list as JSON, or as lines and a footer.
+    func show<Value>(
+        _ items: some Sequence<some Encodable>,
+        _ reading: Reading<Value>,
+        orElse empty: String = "",
+        _ lines: () async -> [String]
+    ) async throws {
+        guard !terminal.isJSON else { return terminal.json(try Badge(reading.snapshot).json(with: items)) }
+        let lines = await lines()
+        for line in lines.isEmpty ? [empty] : lines { terminal.line(line) }
+        terminal.line(footer(reading))
+    }
+
     /// The last line of the output: badge and timing.
     func footer<Value>(_ reading: Reading<Value>) -> String {
         let badge = Badge(reading.snapshot)

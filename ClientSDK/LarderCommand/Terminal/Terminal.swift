@@ -41,6 +41,11 @@ struct Terminal: Sendable {
     /// Writes a JSON document and a line break.
     func json(_ value: JSONValue) { line(value.line) }
 
+    /// Writes a result as a JSON document or as a line.
+    func result(_ members: [(String, JSONValue?)], _ text: String) {
+        if isJSON { json(.members(members)) } else { line(text) }
+    }
+
     /// Writes a one-line message to standard error.
     func note(_ text: String) { Self.write("larder: \(TextWidth.clean(text))\n", to: STDERR_FILENO) }
 

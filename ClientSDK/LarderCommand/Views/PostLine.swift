@@ -7,7 +7,7 @@ enum PostLine {
     /// A post in two lines.
     static func lines(
         _ post: Post,
-        _ names: NameTable,
+        _ names: [String: Profile],
         _ terminal: Terminal,
         _ columns: Int,
         _ now: WallTime,
@@ -27,7 +27,7 @@ enum PostLine {
     }
 
     /// The differences of two lists, one line each.
-    static func changes(_ old: [Post], _ new: [Post], _ names: NameTable) -> [String] {
+    static func changes(_ old: [Post], _ new: [Post], _ names: [String: Profile]) -> [String] {
         let changes = ListChanges(from: old, to: new)
         var lines: [String] = []
         for (earlier, post) in changes.edits {

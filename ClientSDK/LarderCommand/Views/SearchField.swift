@@ -18,14 +18,12 @@ import Observation
 
     private let context: CommandContext
     private let search: SearchModel
-    private let names: NameCache
     private var terminal: Terminal { context.terminal }
     private var limit: Int { context.arguments.limit ?? 10 }
 
     init(_ context: CommandContext) {
         self.context = context
         search = SearchModel(context.client)
-        names = NameCache(context)
     }
 
     func run() async throws {
@@ -89,7 +87,7 @@ import Observation
             terminal.paint("larder search", .bold) + "  " + TextWidth.fit(search.text, columns - 16)
                 + terminal.paint("▏", .cyan),
             terminal.paint(TextWidth.fit(state, columns), .dim), "",
-        ] + (await found.lines(names, context))
+        ] + (await found.lines(context))
     }
 
     private func printFound() async throws {
@@ -102,7 +100,7 @@ import Observation
             let head: [(String, JSONValue?)] = [("text", .string(text)), ("summary", .string(summary))]
             return terminal.json(.members(head + (try found.json)))
         }
-        for line in await found.lines(names, context) { terminal.line(line) }
+        for line in await found.lines(context) { terminal.line(line) }
         terminal.line(terminal.paint("\(text): \(summary)", .dim))
     }
 }
