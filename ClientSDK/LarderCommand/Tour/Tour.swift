@@ -15,7 +15,7 @@ struct Tour {
         let scene = try TourScene(reads: arguments.reads)
         let text = TourText(width: min(100, terminal.size.columns), paint: terminal.paint)
         var chapters: [TourChapter] = []
-        if !terminal.isJSON { terminal.write(conditions + "\n\n") }
+        if !terminal.isJSON { for line in text.wrapped(conditions) + [""] { terminal.line(line) } }
         for name in names {
             let chapter = try await scene.chapter(name)
             chapters.append(chapter)

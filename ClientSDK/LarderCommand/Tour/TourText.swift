@@ -8,7 +8,7 @@ struct TourText {
     /// A page of HTML with the text of chapters.
     static func page(_ chapters: [TourChapter], _ conditions: String) -> String {
         let text = TourText(width: 100) { text, _ in text }
-        let lines = [conditions, ""] + chapters.flatMap(text.lines)
+        let lines = text.wrapped(conditions) + [""] + chapters.flatMap(text.lines)
         let escaped = lines.joined(separator: "\n").replacing("&", with: "&amp;").replacing("<", with: "&lt;")
         return """
             <!doctype html>
