@@ -1,5 +1,6 @@
 import Foundation
 import LarderCoding
+import LarderEvents
 import LarderImages
 import LarderModels
 import LarderTime
@@ -91,33 +92,40 @@ struct TextTests {
 
     private let now = WallTime(seconds: 1_790_000_000)
 
+    private func snapshot(_ freshness: Freshness, _ source: CacheTier? = nil, validated age: Duration? = nil)
+        -> Snapshot<Int>
+    {
+        let times = age.map { Freshness.Times(fetchedAt: now - $0, validatedAt: now - $0, expiresAt: now) }
+        return Snapshot(freshness: freshness, source: source, times: times, isFetching: false, revision: 1)
+    }
+
     @Test func `a badge shows age, freshness, source and pending changes`() {
-        var badge = Badge(freshness: .stale(.expired), source: "disk", validatedAt: now - .seconds(125))
-        badge.pendingChanges = 1
+        var snapshot = snapshot(.stale(.expired), .disk, validated: .seconds(125))
+        snapshot.pendingChanges = 1
         #expect(
-            badge.text(at: now) == "May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending"
+            snapshot.badge(at: now)
+                == "May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending"
         )
-        badge.pendingChanges = 2
-        badge.isFetching = true
-        badge.failure = "offline"
-        #expect(badge.text(at: now).hasPrefix("Offline, updated 2 min ago · stale: expired"))
-        #expect(badge.text(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
-        #expect(
-            Badge(freshness: .fresh, source: "network", validatedAt: now).text(at: now).hasPrefix(
-                "Updated just now · fresh"
-            )
-        )
+        snapshot.pendingChanges = 2
+        snapshot.isFetching = true
+        snapshot.refreshError = LarderError(.offline, "There is no network.")
+        #expect(snapshot.badge(at: now).hasPrefix("Offline, updated 2 min ago · stale: expired"))
+        #expect(snapshot.badge(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
+        snapshot = self.snapshot(.fresh, .network, validated: .zero)
+        #expect(snapshot.badge(at: now).hasPrefix("Updated just now · fresh"))
+        #expect(snapshot.badgeJSON["freshness"]?.string == "fresh" && snapshot.badgeJSON["reason"] == nil)
     }
 
     @Test func `a badge shows no age if it is unknown`() {
-        #expect(Badge(freshness: .missing).text(at: now) == "Not loaded")
-        var badge = Badge(freshness: .stale(.clockUncertain), source: "disk", validatedAt: now - .seconds(5))
-        badge.isUncertain = true
-        #expect(badge.text(at: now) == "May be outdated · stale: clock set back · from disk")
-        badge = Badge(freshness: .stale(.neverValidated), validatedAt: WallTime(nanosecondsSinceEpoch: .min))
-        #expect(
-            badge.text(at: now) == "Not on the server yet · stale: never validated" && badge.json["validatedAt"] == nil
-        )
+        var snapshot = snapshot(.missing)
+        #expect(snapshot.badge(at: now) == "Not loaded" && snapshot.badgeJSON["freshness"]?.string == "missing")
+        snapshot = self.snapshot(.stale(.clockUncertain), .disk, validated: .seconds(5))
+        snapshot.times?.isUncertain = true
+        #expect(snapshot.badge(at: now) == "May be outdated · stale: clock set back · from disk")
+        snapshot = self.snapshot(.stale(.neverValidated), validated: .zero)
+        snapshot.times?.validatedAt = Freshness.Times.never
+        #expect(snapshot.badge(at: now) == "Not on the server yet · stale: never validated")
+        #expect(snapshot.badgeJSON["validatedAt"] == nil && snapshot.badgeJSON["freshness"]?.string == "stale")
     }
 
     @Test func `ages and sizes are rounded down to one unit`() {

@@ -17,7 +17,7 @@ struct BankCommand {
         if terminal.isJSON {
             return terminal.json(
                 .members([
-                    ("badge", Badge(reading.snapshot).json),
+                    ("badge", reading.snapshot.badgeJSON),
                     ("items", .array(try accounts.map { try JSONValue(encoding: $0) })),
                     ("unresolved", .array(try bank.unresolved.map(context.json))),
                 ])
@@ -49,13 +49,13 @@ struct BankCommand {
         if terminal.isJSON {
             return terminal.json(
                 .members([
-                    ("badge", Badge(balance).json), ("item", try JSONValue(encoding: account)),
-                    ("transactions", try Badge(reading.snapshot).json(with: transactions)),
+                    ("badge", balance.badgeJSON), ("item", try JSONValue(encoding: account)),
+                    ("transactions", try reading.snapshot.json(with: transactions)),
                 ])
             )
         }
         show([account])
-        terminal.line(terminal.paint(Badge(balance), Badge(balance).text(at: context.now)))
+        terminal.line(terminal.badge(balance, at: context.now))
         let amounts = transactions.map { MoneyText.text($0.amount) }
         let room = amounts.map(\.count).max() ?? 0
         for (transaction, amount) in zip(transactions, amounts) {

@@ -25,7 +25,7 @@ struct FeedCommand {
         )
         guard let post = reading.snapshot.value else { return }
         if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(withItem: post))
+            return context.terminal.json(try reading.snapshot.json(withItem: post))
         }
         for line in await lines([post]) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))
@@ -48,7 +48,8 @@ struct FeedCommand {
             changes: { old, new in
                 guard let list = new.value else { return [] }
                 if context.terminal.isJSON {
-                    return try Self.jsonLines(old?.value?.items, list.items, Badge(new), limit)
+                    let items = list.items.prefix(limit)
+                    return old?.value?.items.prefix(limit) == items ? [] : [try new.json(with: items).line]
                 }
                 let isFirst = old?.value == nil
                 let posts = isFirst ? Array(list.items.prefix(limit)) : list.items
@@ -57,11 +58,5 @@ struct FeedCommand {
             }
         )
         try await view.run(context.client.feed.newest)
-    }
-
-    private static func jsonLines(_ old: [Post]?, _ new: [Post], _ badge: Badge, _ limit: Int) throws -> [String] {
-        let items = new.prefix(limit)
-        guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
-        return [try badge.json(with: items).line]
     }
 }

@@ -14,7 +14,7 @@ struct ProfileCommand {
         let reading = try await context.read(client.profiles.resource(id), called: "\(who ?? context.user)'s profile")
         guard let profile = reading.snapshot.value else { return }
         if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(withItem: profile))
+            return context.terminal.json(try reading.snapshot.json(withItem: profile))
         }
         for line in Self.lines(profile, context.terminal) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))

@@ -24,7 +24,7 @@ struct SearchCommand {
         )
         let found = FoundEntities(people: people.items, posts: posts.items)
         if context.terminal.isJSON {
-            return context.terminal.json(.members([("badge", Badge(posts.reading.snapshot).json)] + (try found.json)))
+            return context.terminal.json(.members([("badge", posts.reading.snapshot.badgeJSON)] + (try found.json)))
         }
         for line in await found.lines(context) { context.terminal.line(line) }
         if found.isEmpty { context.terminal.line("Nothing has all words of '\(text)'.") }

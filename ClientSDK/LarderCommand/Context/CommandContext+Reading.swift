@@ -112,7 +112,7 @@ extension CommandContext {
         orElse empty: String = "",
         _ lines: () async -> [String]
     ) async throws {
-        guard !terminal.isJSON else { return terminal.json(try Badge(reading.snapshot).json(with: items)) }
+        guard !terminal.isJSON else { return terminal.json(try reading.snapshot.json(with: items)) }
         let lines = await lines()
         for line in lines.isEmpty ? [empty] : lines { terminal.line(line) }
         terminal.line(footer(reading))
@@ -120,9 +120,6 @@ extension CommandContext {
 
     /// The last line of the output: badge and timing.
     func footer<Value>(_ reading: Reading<Value>) -> String {
-        let badge = Badge(reading.snapshot)
-        let timing = reading.timing
-        return terminal.paint(badge, badge.text(at: now))
-            + (timing.isEmpty ? "" : terminal.paint("   (\(timing))", .dim))
+        terminal.badge(reading.snapshot, at: now) + terminal.paint("   (\(reading.timing))", .dim)
     }
 }

@@ -102,10 +102,11 @@ struct Terminal: Sendable {
         }
     }
 
-    /// The text in the colour of the badge: green if fresh, yellow if stale, red after a failure or if nothing is stored.
-    func paint(_ badge: Badge, _ text: String) -> String {
-        if badge.failure != nil || badge.freshness == .missing { return paint(text, .red) }
-        return paint(text, badge.freshness.isFresh ? .green : .yellow)
+    /// The badge of a snapshot: green if fresh, yellow if stale, red after a failure or if nothing is stored.
+    func badge<Value>(_ snapshot: Snapshot<Value>, at now: WallTime) -> String {
+        let text = snapshot.badge(at: now)
+        if snapshot.refreshError != nil || snapshot.freshness == .missing { return paint(text, .red) }
+        return paint(text, snapshot.freshness.isFresh ? .green : .yellow)
     }
 }
 
