@@ -179,14 +179,6 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     /// The totals of all features together.
     public var all: Feature { features.values.reduce(into: Feature()) { $0.merge($1) } }
 
-    /// The bytes by the tier that they came from.
-    public var bytesBySource: [CacheTier: Int] {
-        let all = all
-        var bytes = all.reads.mapValues(\.bytes)
-        bytes[.network, default: 0] += all.bytesReceived
-        return bytes.filter { $0.value != 0 }
-    }
-
     // MARK: Adding up
 
     /// Counts an event.

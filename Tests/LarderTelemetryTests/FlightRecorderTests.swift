@@ -48,7 +48,7 @@ struct FlightRecorderTests {
         telemetry.record(.note(name: "before"))
         let labels = TelemetryEvent.Labels(session: "5f3a", appVersion: String(repeating: "9", count: 100))
         #expect(labels.appVersion.utf8.count == 24)
-        telemetry.setLabels(labels)
+        telemetry.setLabels(session: labels.session, appVersion: labels.appVersion)
         telemetry.record(.note(name: "after", detail: String(repeating: "x", count: 500)))
         telemetry.record(
             .request(

@@ -33,7 +33,7 @@ struct TelemetryTotalsTests {
         let totals = totals(Self.everything)
         let feed = totals.features["feed"]
         #expect(totals.events == 22 && feed?.reads[.memory]?.hitRate == 0.5 && feed?.reads[.disk]?.hits == 1)
-        #expect(totals.bytesBySource == [.memory: 100, .disk: 50, .network: 700])
+        #expect(feed?.reads[.memory]?.bytes == 100 && feed?.reads[.disk]?.bytes == 50 && feed?.bytesReceived == 700)
         #expect(totals.evictions[.memory]?["cost"]?.count == 3 && totals.evictions[.memory]?["cost"]?.bytes == 30)
         #expect(feed?.merged == 1 && feed?.bytesSaved == 900 && totals.features["bank"]?.retries == 1)
         #expect(totals.outboxDepth == 3 && totals.outbox == [.enqueued: 1, .sent: 1])

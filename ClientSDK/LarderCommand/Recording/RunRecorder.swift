@@ -29,7 +29,7 @@ final class RunRecorder: Sendable {
         case .success(let recorder):
             telemetry = Telemetry(recorder: recorder)
             let session = String(UInt64.random(in: 0 ... .max), radix: 16)
-            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: MockBackend.version))
+            telemetry.setLabels(session: session, appVersion: MockBackend.version)
             failure = nil
             telemetry.record(.note(name: Self.beginning, detail: command))
         case .failure(let error):
