@@ -88,7 +88,8 @@ struct TourTests {
         let rates = try #require(chapter.tables.last)
         #expect(rates.columns.count == 4 && rates.rows.count == 4)
         let usual = try await Self.scene().eviction()
-        #expect(usual.tables[2].rows[5].map(\.text) == ["e", "no", "b", "a c d e"])
+        let hits = zip(usual.tables, [3, 5, 4]).map { $0.title.hasSuffix(": \($1) of 12 reads found") }
+        #expect(hits == [true, true, true], "\(usual.tables.map(\.title))")
     }
 
     private func number(_ value: TourValue) -> Int64 { value.json.integer ?? -1 }

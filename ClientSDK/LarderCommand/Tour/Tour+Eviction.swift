@@ -31,7 +31,7 @@ extension TourScene {
             question:
                 "A memory tier has room for four values. Which one leaves when a fifth is stored, and how many reads find their value under "
                 + "four patterns? With --reads it is filled with reads of your own.",
-            tables: policies.map { Self.small($0.name, $0.value, reads ?? "a b c d a e b f a c") } + [table],
+            tables: policies.map { Self.small($0.name, $0.value, reads ?? "a a b c f e f a b a d f") } + [table],
             answer:
                 "No fixed order is the best for all reads. Points of hits that each is behind the best one, at most: "
                 + "\(words.joined(separator: ", ")). A MemoryTier evicts what was read longest ago unless another policy "
