@@ -11,12 +11,8 @@ enum Main {
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()), environment: environment)
             try await run(arguments, Terminal(arguments, environment: environment), environment)
-        } catch let error as UsageError {
-            Terminal.fail(error.message, code: 2)
-        } catch let error as Failure {
-            Terminal.fail(error.message, code: 1)
         } catch {
-            Terminal.fail("\(error)", code: 1)
+            Terminal.fail("\(error)", code: error is UsageError ? 2 : 1)
         }
     }
 
@@ -25,16 +21,14 @@ enum Main {
         _ terminal: Terminal,
         _ environment: [String: String]
     ) async throws {
+        // No store of an account is needed to read a file.
+        if let file = arguments.recorder { return try RunReport.show(file, terminal) }
         switch arguments.name {
-        case "help": return terminal.line(try Help.text(of: arguments.words.first))
+        case "help": return terminal.write(try Help.text(of: arguments.words.first) + "\n")
         case "version": return terminal.line(Help.versionLine)
         case "tour":
             if let directory = arguments.child { return try await TourDeath.child(directory, terminal) }
-            return try await Tour(terminal).run(arguments)
-        case "inspect":
-            let (client, action) = try arguments.inspection()
-            let control = ControlClient(arguments, environment)
-            return try await InspectCommand(control: control, terminal: terminal).run(client, action)
+            return try await Tour(terminal: terminal).run(arguments)
         default: break
         }
         do {
@@ -78,41 +72,46 @@ enum Main {
         let (arguments, words) = (context.arguments, context.arguments.words)
         switch arguments.name {
         case "feed":
-            let command = FeedCommand(context)
+            let command = FeedCommand(context: context)
             if let post = words.first { try await command.show(post) } else { try await command.run() }
             await context.finish()
         case "search":
             let text = words.joined(separator: " ")
-            if text.isEmpty { try await SearchField(context).run() } else { try await SearchCommand(context).run(text) }
+            if text.isEmpty {
+                try await SearchField(context).run()
+            } else {
+                try await SearchCommand(context: context).run(text)
+            }
             await context.finish()
         case "profile":
-            try await ProfileCommand(context).run(words.first, arguments.edits)
+            try await ProfileCommand(context: context).run(words.first, arguments.edits)
             await context.finish()
-        case "like", "unlike": try await LikeCommand(context).run(words[0], arguments.name == "like")
+        case "like", "unlike": try await LikeCommand(context: context).run(words[0], arguments.name == "like")
         case "accounts":
-            let command = BankCommand(context)
+            let command = BankCommand(context: context)
             if let name = words.first { try await command.account(name) } else { try await command.accounts() }
             await context.finish()
         case "transfer":
-            try await BankCommand(context).transfer(words[0], words[1], words[2], arguments.note ?? "")
+            try await BankCommand(context: context).transfer(words[0], words[1], words[2], arguments.note ?? "")
             await context.finish()
-        case "chat": try await ChatCommand(context).run(words.first, send: arguments.send, photo: arguments.photo)
-        case "tasks": try await TasksCommand(context).run(try arguments.taskAction())
+        case "chat":
+            try await ChatCommand(context: context).run(words.first, send: arguments.send, photo: arguments.photo)
+        case "tasks": try await TasksCommand(context: context).run(try arguments.taskAction())
         case "sync":
-            try await SyncCommand(context).run()
+            try await SyncCommand(context: context).run()
             await context.finish()
         case "outbox":
             let (verb, number) = try arguments.outboxAction()
-            try await OutboxCommand(context).run(verb, number)
-        case "cache": try CacheCommand(context).clear()
+            try await OutboxCommand(context: context).run(verb, number)
+        case "cache": try CacheCommand(context: context).clear()
         case "images":
-            try await ImagesCommand(context).run()
+            try await ImagesCommand(context: context).run()
             await context.finish()
-        case "doctor": try await DoctorCommand(context).run()
+        case "doctor": try await DoctorCommand(context: context).run()
         case "login":
-            try await SessionCommand(context).login()
+            try await SessionCommand(context: context).login()
             await context.finish()
-        default: try await SessionCommand(context).logout(isForced: arguments.isForced)
+        default: try await SessionCommand(context: context).logout(isForced: arguments.isForced)
         }
     }
 }

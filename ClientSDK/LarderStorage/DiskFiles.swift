@@ -60,15 +60,7 @@ package struct DiskFiles: Sendable {
         defer { close(descriptor) }
         let count = isTorn ? bytes.count / 2 : bytes.count
         try takeRoom(Int64(count))
-        var written = 0
-        while written < count {
-            let result = unsafe bytes.withUnsafeBytes { raw in
-                unsafe pwrite(descriptor, raw.baseAddress.map { unsafe $0 + written }, count - written, off_t(written))
-            }
-            if result < 0, errno == EINTR { continue }
-            guard result > 0 else { throw Self.error(temporary) }
-            written += result
-        }
+        guard FileBytes.write(bytes.prefix(count), to: descriptor) else { throw Self.error(temporary) }
         if isTorn { throw Self.planned }
         // With a fault plan, files of the store itself count as synced.
         if faults == nil { guard fsync(descriptor) == 0 else { throw Self.error(temporary) } }
@@ -94,18 +86,7 @@ package struct DiskFiles: Sendable {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let size = min(Int(status.st_size), countMaximum)
-        var isWhole = true
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let start = unsafe UnsafeMutableRawPointer(buffer.baseAddress).map { unsafe $0 + count }
-                let result = unsafe pread(descriptor, start, size - count, off_t(count))
-                if result < 0, errno == EINTR { continue }
-                guard result > 0 else { break }
-                count += result
-            }
-            isWhole = count == size
-        }
-        return isWhole ? bytes : nil
+        return FileBytes.read(descriptor, first: size).flatMap { $0.count == size ? $0 : nil }
     }
 
     /// Creates a file of a length with all blocks allocated, or removes it.

@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderSQLite
 
 /// The stored form of an operation.

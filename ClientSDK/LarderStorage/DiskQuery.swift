@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// A stored list: the keys of its entities in order, and its metadata.
 @dynamicMemberLookup
 package struct DiskQuery: Sendable, Hashable {

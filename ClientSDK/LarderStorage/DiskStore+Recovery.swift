@@ -1,3 +1,5 @@
+import LarderCoding
+
 extension DiskStore {
     /// The report of a damaged or missing database, and of what was saved from it.
     ///

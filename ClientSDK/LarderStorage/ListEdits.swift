@@ -1,3 +1,5 @@
+import LarderCoding
+
 /// The edits of a list since its last reply: the replies of requests that began before do not contain them.
 package struct ListEdits: Sendable, Hashable {
     /// What the latest edit of a key has done.

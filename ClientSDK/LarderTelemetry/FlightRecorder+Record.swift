@@ -44,70 +44,49 @@ extension FlightRecorder.Record {
     /// - Parameter slotBytes: the length of the result.
     static func encode(_ event: TelemetryEvent, position: UInt64, life: UInt32, slotBytes: Int) -> [UInt8] {
         let json = encode(event, maximum: slotBytes - headBytes)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(slotBytes)
-        bytes.append(little: UInt64(0))
-        bytes.append(little: position)
-        bytes.append(little: UInt64(bitPattern: event.uptime.nanoseconds))
-        bytes.append(little: UInt64(bitPattern: event.wall.nanosecondsSinceEpoch))
-        bytes.append(little: event.sequence)
-        bytes.append(little: life)
-        bytes.append(little: UInt32(json.count))
-        bytes.append(contentsOf: json)
-        bytes.append(contentsOf: repeatElement(0, count: slotBytes - bytes.count))
-        let sum = checksum(bytes[...])
-        for index in 0..<8 { bytes[index] = UInt8(truncatingIfNeeded: sum >> UInt64(8 * index)) }
-        return bytes
+        var body: [UInt8] = []
+        body.reserveCapacity(slotBytes)
+        body.append(number: position)
+        body.append(number: event.uptime.nanoseconds)
+        body.append(number: event.wall.nanosecondsSinceEpoch)
+        body.append(number: event.sequence)
+        body.append(number: life)
+        body.append(part: json)
+        body.append(contentsOf: repeatElement(0, count: slotBytes - 8 - body.count))
+        var slot: [UInt8] = []
+        slot.append(number: checksum(body[...]))
+        return slot + body
     }
 
     /// The record in a slot; nil if it is incomplete.
     init?(slot: ArraySlice<UInt8>) {
-        guard slot.count >= Self.headBytes, slot.little(at: 0) == Self.checksum(slot) else { return nil }
-        let lifeAndLength = slot.little(at: 40)
-        let count = Int(lifeAndLength >> 32)
-        guard count <= slot.count - Self.headBytes else { return nil }
-        position = slot.little(at: 8)
-        uptime = MonotonicTime(nanoseconds: Int64(bitPattern: slot.little(at: 16)))
-        wall = WallTime(nanosecondsSinceEpoch: Int64(bitPattern: slot.little(at: 24)))
-        sequence = slot.little(at: 32)
-        life = UInt32(truncatingIfNeeded: lifeAndLength)
-        let start = slot.startIndex + Self.headBytes
-        json = String(decoding: slot[start..<start + count], as: UTF8.self)
+        var rest = slot
+        guard let sum: UInt64 = rest.takeNumber(), sum == Self.checksum(rest), let position: UInt64 = rest.takeNumber(),
+            let uptime: Int64 = rest.takeNumber(), let wall: Int64 = rest.takeNumber(),
+            let sequence: UInt64 = rest.takeNumber(), let life: UInt32 = rest.takeNumber(), let json = rest.takeText()
+        else { return nil }
+        self.init(
+            position: position,
+            life: life,
+            sequence: sequence,
+            uptime: MonotonicTime(nanoseconds: uptime),
+            wall: WallTime(nanosecondsSinceEpoch: wall),
+            json: json
+        )
     }
 
-    private static func checksum(_ slot: ArraySlice<UInt8>) -> UInt64 {
-        let covered = slot.dropFirst(8)
-        return ContentHash.hash64(covered.span, seed: 0x4C46_5231)
+    private static func checksum(_ covered: ArraySlice<UInt8>) -> UInt64 {
+        ContentHash.hash64(covered.span, seed: 0x4C46_5231)
     }
 
     /// The event's JSON within a number of bytes, with texts truncated if needed.
     private static func encode(_ event: TelemetryEvent, maximum: Int) -> [UInt8] {
+        let labels = event.labels.members
         for textMaximum in [128, 48, 16, 4] {
-            var writer = JSONWriter()
-            writer.beginObject()
-            event.kind.write(to: &writer, textMaximum: textMaximum)
-            event.labels.write(to: &writer)
-            writer.endObject()
-            if writer.bytes.count <= maximum { return writer.bytes }
+            let members = event.kind.members(textMaximum: textMaximum).map { ($0.name, JSONValue?.some($0.value)) }
+            let json = JSONValue.members(members + labels).encoded
+            if json.count <= maximum { return json }
         }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("kind")
-        writer.string(event.kind.name)
-        event.labels.write(to: &writer)
-        writer.endObject()
-        return writer.bytes
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func append(little value: some FixedWidthInteger & UnsignedInteger) {
-        for index in 0..<(value.bitWidth / 8) { append(UInt8(truncatingIfNeeded: value >> (8 * index))) }
-    }
-}
-
-extension ArraySlice<UInt8> {
-    fileprivate func little(at offset: Int) -> UInt64 {
-        (0..<8).reduce(0) { $0 | UInt64(self[startIndex + offset + $1]) << UInt64(8 * $1) }
+        return JSONValue.members([("kind", .string(event.kind.name))] + labels).encoded
     }
 }

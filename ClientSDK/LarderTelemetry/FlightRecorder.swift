@@ -127,17 +127,15 @@ public final class FlightRecorder: Sendable {
         let bytes: [UInt8]
 
         init?(_ bytes: [UInt8]) {
-            let numbers = FlightRecorder.magic.count
             guard bytes.count >= FlightRecorder.prefaceBytes, bytes.starts(with: FlightRecorder.magic) else {
                 return nil
             }
-            func number(_ index: Int) -> Int {
-                (0..<4).reduce(0) { $0 | Int(bytes[numbers + 4 * index + $1]) << (8 * $1) }
-            }
-            capacity = number(0)
-            guard (1...FlightRecorder.capacityMaximum).contains(capacity), number(1) == FlightRecorder.slotBytes else {
-                return nil
-            }
+            var rest = bytes[FlightRecorder.magic.count...]
+            guard let capacity: UInt32 = rest.takeNumber(),
+                (1...FlightRecorder.capacityMaximum).contains(Int(capacity)),
+                let slotBytes: UInt32 = rest.takeNumber(), slotBytes == FlightRecorder.slotBytes
+            else { return nil }
+            self.capacity = Int(capacity)
             self.bytes = bytes
         }
 
@@ -154,27 +152,11 @@ public final class FlightRecorder: Sendable {
 
     private static func format(_ descriptor: Int32, _ path: String, _ capacity: Int) throws(FlightRecorderError) {
         guard ftruncate(descriptor, 0) == 0 else { throw error(path) }
-        var bytes = [UInt8](repeating: 0, count: prefaceBytes + capacity * slotBytes)
-        bytes.replaceSubrange(0..<magic.count, with: magic)
-        for (index, number) in [capacity, slotBytes].enumerated() {
-            for byte in 0..<4 {
-                bytes[magic.count + 4 * index + byte] = UInt8(truncatingIfNeeded: number >> (8 * byte))
-            }
-        }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { raw in
-                unsafe pwrite(
-                    descriptor,
-                    raw.baseAddress.map { unsafe $0 + written },
-                    raw.count - written,
-                    off_t(written)
-                )
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw error(path) }
-            written += count
-        }
+        var bytes = magic
+        bytes.append(number: UInt32(capacity))
+        bytes.append(number: UInt32(slotBytes))
+        bytes += [UInt8](repeating: 0, count: prefaceBytes + capacity * slotBytes - bytes.count)
+        guard FileBytes.write(bytes[...], to: descriptor) else { throw error(path) }
     }
 
     private static func contents(_ descriptor: Int32, _ path: String) throws(FlightRecorderError) -> [UInt8] {
@@ -184,18 +166,7 @@ public final class FlightRecorder: Sendable {
             throw FlightRecorderError(code: .foreignFile, description: "\(path) is not a file. Choose another path.")
         }
         let size = min(Int(status.st_size), prefaceBytes + capacityMaximum * slotBytes)
-        var failed = false
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let start = unsafe UnsafeMutableRawPointer(buffer.baseAddress).map { unsafe $0 + count }
-                let result = unsafe pread(descriptor, start, size - count, off_t(count))
-                if result < 0, errno == EINTR { continue }
-                failed = result < 0
-                guard result > 0 else { break }
-                count += result
-            }
-        }
-        if failed { throw error(path) }
+        guard let bytes = FileBytes.read(descriptor, first: size) else { throw error(path) }
         return bytes
     }
 

@@ -20,47 +20,26 @@ public final class Telemetry: Sendable {
     private let wall: any WallClock
     private let monotonic: any MonotonicClock
     private let recorder: FlightRecorder?
-    private let isOff: Bool
 
     private static let totalsInterest = 1
     private static let recorderInterest = 2
     private static let listenerInterest = 4
-
-    /// A telemetry that does nothing and has no events.
-    public static let off = Telemetry(
-        totals: false,
-        recorder: nil,
-        wall: SystemWallClock(),
-        monotonic: SystemMonotonicClock(),
-        isOff: true
-    )
 
     /// - Parameters:
     ///   - totals: whether totals are counted from the start.
     ///   - recorder: stores the last events on disk, to be read after a crash.
     ///   - wall: used for the time of events.
     ///   - monotonic: used for durations.
-    public convenience init(
+    public init(
         totals: Bool = true,
         recorder: FlightRecorder? = nil,
         wall: any WallClock = SystemWallClock(),
         monotonic: any MonotonicClock = SystemMonotonicClock()
     ) {
-        self.init(totals: totals, recorder: recorder, wall: wall, monotonic: monotonic, isOff: false)
-    }
-
-    private init(
-        totals: Bool,
-        recorder: FlightRecorder?,
-        wall: any WallClock,
-        monotonic: any MonotonicClock,
-        isOff: Bool
-    ) {
         interest = Atomic((totals ? Self.totalsInterest : 0) | (recorder == nil ? 0 : Self.recorderInterest))
         self.recorder = recorder
         self.wall = wall
         self.monotonic = monotonic
-        self.isOff = isOff
     }
 
     /// The labels of the events from now on.
@@ -69,15 +48,10 @@ public final class Telemetry: Sendable {
     /// Names the session and the version of the app in all events from now on, to compare versions and to join the events of a session.
     ///
     /// - Parameters:
-    ///   - session: random, and not the identity of a person or a device; at most 32 bytes of it are kept.
-    ///   - appVersion: such as `3.4.1`; at most 32 bytes.
+    ///   - session: random, and not the identity of a person or a device; at most 24 bytes of it are kept.
+    ///   - appVersion: such as `3.4.1`; at most 24 bytes.
     public func setLabels(session: String, appVersion: String) {
-        setLabels(TelemetryEvent.Labels(session: session, appVersion: appVersion))
-    }
-
-    /// Sets the labels of the events from now on.
-    package func setLabels(_ labels: TelemetryEvent.Labels) {
-        guard !isOff else { return }
+        let labels = TelemetryEvent.Labels(session: session, appVersion: appVersion)
         state.withLock { state in
             state.labels = labels
             state.totals.labels = labels
@@ -123,7 +97,6 @@ public final class Telemetry: Sendable {
     /// - Parameter limit: the maximum number of events that wait for the reader; beyond it the oldest are dropped and
     ///   counted.
     public func events(bufferedAtMost limit: Int = 1_024) -> EventSequence<TelemetryEvent> {
-        guard !isOff else { return hub.subscribe(limit: 1) }
         interest.wrappingAdd(Self.listenerInterest, ordering: .relaxed)
         return hub.subscribe(limit: limit) { [weak self] in
             self?.interest.wrappingSubtract(Self.listenerInterest, ordering: .relaxed)
@@ -140,7 +113,6 @@ public final class Telemetry: Sendable {
 
     /// Turns counting on or off. The totals so far stay.
     public func setTotals(_ isOn: Bool) {
-        guard !isOff else { return }
         if isOn {
             interest.bitwiseOr(Self.totalsInterest, ordering: .relaxed)
         } else {

@@ -3,16 +3,12 @@ import LarderEvents
 import LarderTime
 
 extension TelemetryEvent.Labels {
-    /// Writes the labels that are known.
-    func write(to writer: inout JSONWriter) {
-        if !session.isEmpty {
-            writer.key("session")
-            writer.string(session)
-        }
-        if !appVersion.isEmpty {
-            writer.key("appVersion")
-            writer.string(appVersion)
-        }
+    /// The members of the JSON object of an event: the labels that are known.
+    var members: [(String, JSONValue?)] {
+        [
+            ("session", session.isEmpty ? nil : .string(session)),
+            ("appVersion", appVersion.isEmpty ? nil : .string(appVersion)),
+        ]
     }
 }
 
@@ -44,7 +40,7 @@ extension TelemetryEvent.Kind {
     public var name: String { content.name }
 
     /// The name of the case and its members in their order; nil for those that are left out.
-    private var content: (name: String, members: [(name: StaticString, value: Member?)]) {
+    private var content: (name: String, members: [(name: String, value: Member?)]) {
         switch self {
         case .tierHit(let tier, let feature, let bytes):
             ("tierHit", [("tier", .word(tier.rawValue)), ("feature", .word(feature)), ("bytes", Self.known(bytes))])
@@ -128,7 +124,7 @@ extension TelemetryEvent.Kind {
 
     private static func known(_ bytes: Int) -> Member? { bytes == 0 ? nil : .number(bytes) }
 
-    private static func change(_ level: String, _ old: String, _ cause: String) -> [(StaticString, Member?)] {
+    private static func change(_ level: String, _ old: String, _ cause: String) -> [(String, Member?)] {
         [("level", .word(level)), ("from", .word(old)), ("cause", .word(cause))]
     }
 
@@ -137,7 +133,7 @@ extension TelemetryEvent.Kind {
     /// - Parameters:
     ///   - textMaximum: the maximum length of texts in bytes; longer ones are truncated.
     ///   - hidesPrivate: whether `<private>` stands for texts that an app or a server may have filled.
-    func members(textMaximum: Int, hidesPrivate: Bool = false) -> [(name: StaticString, value: JSONValue)] {
+    func members(textMaximum: Int, hidesPrivate: Bool = false) -> [(name: String, value: JSONValue)] {
         let (name, members) = content
         return [("kind", .string(name))]
             + members.compactMap { name, value in
@@ -145,16 +141,6 @@ extension TelemetryEvent.Kind {
             }
     }
 
-    /// Writes the members of the object.
-    func write(to writer: inout JSONWriter, textMaximum: Int) {
-        let (name, members) = content
-        writer.key("kind")
-        writer.string(name)
-        for case (let name, let value?) in members {
-            writer.key(name)
-            writer.value(value.json(textMaximum: textMaximum, hidesPrivate: false))
-        }
-    }
 }
 
 extension String {

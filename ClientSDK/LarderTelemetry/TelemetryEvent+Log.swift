@@ -20,7 +20,7 @@ extension TelemetryEvent {
 
     /// One line: the kind, and its members as `name=value`.
     func logLine(showsPrivate: Bool) -> String {
-        Self.line(kind.members(textMaximum: 256, hidesPrivate: !showsPrivate).map { ("\($0.name)", $0.value) })
+        Self.line(kind.members(textMaximum: 256, hidesPrivate: !showsPrivate))
     }
 
     /// One line of the members of an event: the kind, and the others as `name=value`.

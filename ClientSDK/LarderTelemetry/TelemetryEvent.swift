@@ -21,7 +21,7 @@ public struct TelemetryEvent: Sendable, Hashable {
     /// Names the session and the version of the app, to compare versions and to join the events of one session.
     package struct Labels: Sendable, Hashable, Encodable {
         /// The maximum length of a label in bytes; longer ones are truncated, so that they fit into a flight recorder's records.
-        package static let bytesMaximum = 32
+        package static let bytesMaximum = 24
         /// The identity of the session: random, and not that of a person or a device. Empty: unknown.
         package let session: String
         /// The version of the app: `3.4.1`. Empty: unknown.

@@ -67,25 +67,25 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
 
         mutating func merge(_ other: Feature) {
             for (tier, reads) in other.reads {
-                self.reads[tier, default: Reads()].hits += reads.hits
-                self.reads[tier, default: Reads()].misses += reads.misses
-                self.reads[tier, default: Reads()].bytes += reads.bytes
+                self.reads[tier, default: Reads()].hits &+= reads.hits
+                self.reads[tier, default: Reads()].misses &+= reads.misses
+                self.reads[tier, default: Reads()].bytes &+= reads.bytes
             }
-            merged += other.merged
-            revalidations += other.revalidations
-            bytesSaved += other.bytesSaved
-            retries += other.retries
-            gatesRejected += other.gatesRejected
+            merged &+= other.merged
+            revalidations &+= other.revalidations
+            bytesSaved &+= other.bytesSaved
+            retries &+= other.retries
+            gatesRejected &+= other.gatesRejected
             requests.merge(other.requests)
-            requestsFailed += other.requestsFailed
-            bytesReceived += other.bytesReceived
-            bytesSent += other.bytesSent
-            bytesSavedByCompression += other.bytesSavedByCompression
+            requestsFailed &+= other.requestsFailed
+            bytesReceived &+= other.bytesReceived
+            bytesSent &+= other.bytesSent
+            bytesSavedByCompression &+= other.bytesSavedByCompression
             for (tier, times) in other.firstContentByTier {
                 firstContentByTier[tier, default: TelemetryTotals.Histogram()].merge(times)
             }
-            changesApplied += other.changesApplied
-            if let remaining = other.changesRemaining { changesRemaining = (changesRemaining ?? 0) + remaining }
+            changesApplied &+= other.changesApplied
+            if let remaining = other.changesRemaining { changesRemaining = (changesRemaining ?? 0) &+ remaining }
         }
     }
 
@@ -179,14 +179,6 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
     /// The totals of all features together.
     public var all: Feature { features.values.reduce(into: Feature()) { $0.merge($1) } }
 
-    /// The bytes by the tier that they came from.
-    public var bytesBySource: [CacheTier: Int] {
-        let all = all
-        var bytes = all.reads.mapValues(\.bytes)
-        bytes[.network, default: 0] += all.bytesReceived
-        return bytes.filter { $0.value != 0 }
-    }
-
     // MARK: Adding up
 
     /// Counts an event.
@@ -253,7 +245,7 @@ public struct TelemetryTotals: Sendable, Hashable, Encodable {
                 if status.map({ $0 >= 500 }) ?? true { feature.requestsFailed += 1 }
                 feature.bytesReceived &+= received
                 feature.bytesSent &+= sent
-                if let decoded { feature.bytesSavedByCompression &+= max(0, decoded - received) }
+                if let decoded { feature.bytesSavedByCompression &+= max(0, decoded &- received) }
             }
         case .firstContent(let feature, let tier, let duration):
             change(feature) { $0.firstContentByTier[tier, default: TelemetryTotals.Histogram()].record(duration) }

@@ -36,6 +36,10 @@ enum CommandUsage {
             CommandEntry("actors [list | add JSON | remove ID | clear]"),
             CommandEntry("changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
             CommandEntry(
+                "clients [list | ID (offline | online | (show | hide | invalidate | refresh) KEY | drop OPERATION)]",
+                "what connected clients hold, and asks one (APIClient.Configuration.inspector)"
+            ),
+            CommandEntry(
                 "clock [freeze [TIME] | set TIME | run [FACTOR] | advance TIME | next | real]",
                 "TIME to advance: 90, 1h30m, 250ms"
             ),

@@ -6,10 +6,10 @@ import LarderServer
 /// One request to the control plane.
 struct ControlRequest {
     /// The forms of the commands, each with its method, its path and its body. A word in capitals stands for one of the user, also in the
-    /// path, and as a text in the body. `N`, `FACTOR` and `SECONDS` are numbers, `JSON` is a document, and `JSON+ID` one
+    /// path, and as a text in the body. `N`, `NUMBER`, `FACTOR` and `SECONDS` are numbers, `JSON` is a document, and `JSON+ID` one
     /// whose member `id` is the word `ID`.
     private static let forms: [(words: String, request: String)] =
-        items("actors") + items("faults") + items("gates") + [
+        items("actors") + items("faults") + items("gates") + clients + [
             ("act JSON", "POST act JSON"), ("verify JSON", "POST verify JSON"), ("wait JSON", "POST wait JSON"),
             ("changes FAULT", #"POST changes {"fault":"FAULT"}"#),
             ("changes FAULT TOKEN", #"POST changes {"fault":"FAULT","token":"TOKEN"}"#),
@@ -41,6 +41,14 @@ struct ControlRequest {
             ("worlds reset ID", "POST worlds/ID/reset"), ("worlds snapshot ID", #"POST snapshots {"name":"ID"}"#),
             ("worlds restore ID", "POST snapshots/ID/restore"),
         ]
+
+    /// What connected clients are asked to do.
+    private static let clients: [(words: String, request: String)] =
+        [("clients", "GET clients"), ("clients ID drop NUMBER", #"POST clients/ID/drop {"operation":"NUMBER"}"#)]
+        + ["offline", "online"].map { ("clients ID \($0)", "POST clients/ID/\($0)") }
+        + ["show", "hide", "invalidate", "refresh"].map {
+            ("clients ID \($0) KEY", #"POST clients/ID/\#($0) {"key":"KEY"}"#)
+        }
 
     private static func items(_ name: String) -> [(words: String, request: String)] {
         [
@@ -87,6 +95,7 @@ struct ControlRequest {
     private static func value(_ word: String, of name: String) -> JSONValue? {
         switch name {
         case "N": Int(word).map { _ in .string(word) }
+        case "NUMBER": Int64(word).map { .integer($0) }
         case "FACTOR": Double(word).map { .number($0) }
         case "SECONDS": seconds(word).map { .number($0) }
         default: .string(word)

@@ -37,7 +37,8 @@ enum ControlText {
     private static func line(_ item: JSONValue) -> String {
         if item["kind"] == .string("exchange") { return exchange(item) }
         if item["kind"] == .string("frame") { return frame(item) }
-        guard let object = item.object else { return indented(item) }
+        // A connected client has lists of its own.
+        guard let object = item.object, item["operations"] == nil else { return indented(item) }
         return object.members.map { "\($0.name)=\(plain($0.value))" }.joined(separator: "  ")
     }
 

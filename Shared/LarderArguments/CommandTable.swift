@@ -50,9 +50,10 @@ package struct CommandTable: Sendable {
         let entry = all.first { $0.name == name }
         let known = (entry?.usage ?? "").dropFirst(name.count).split { !$0.isLetter }.filter { $0 == $0.lowercased() }
             .map(String.init)
-        let stray = words.first { !known.contains($0) }
-        let meant =
-            stray.flatMap { NearestName.similar(to: $0, in: known).first }.map { "did you mean '\($0)'? " } ?? ""
+        // A number or a name of the user is similar to none.
+        let similar = words.lazy.filter { !known.contains($0) }
+            .compactMap { NearestName.similar(to: $0, in: known).first }.first
+        let meant = similar.map { "did you mean '\($0)'? " } ?? ""
         return UsageError(message: "\(meant)usage: \(program) \(entry?.usage ?? name)")
     }
 

@@ -1,8 +1,9 @@
 import LarderCoding
 
 /// An invalid command line; the message is one line that says what to do.
-package struct UsageError: Error {
+package struct UsageError: Error, CustomStringConvertible {
     package let message: String
+    package var description: String { message }
 
     package init(message: String) { self.message = message }
 

@@ -90,6 +90,25 @@ struct ChatTests {
         await scene.expectGoodConduct()
     }
 
+    @Test func `the photo of a message that is too long is not uploaded`() async throws {
+        let scene = try ClientScene()
+        let steps = Mutex<[OutboxStep]>([])
+        let client = try await scene.client(onEvent: { event in
+            if case .outbox(let step, _) = event { steps.withLock { $0.append(step) } }
+        })
+        let conversation = try await conversation(client)
+        let directory = try ScratchDirectory()
+        let photo = directory.path + "/photo.png"
+        try Data("a photo".utf8).write(to: URL(fileURLWithPath: photo))
+        let text = String(repeating: "x", count: 4_001)
+        let error = await #expect(throws: LarderError.self) {
+            try await client.send(text, photo: photo, to: conversation.id)
+        }
+        #expect(error?.code == .invalidArgument)
+        #expect(steps.withLock { $0 }.isEmpty)
+        client.close()
+    }
+
     @Test func `a channel that loses and duplicates events ends with the server's messages`() async throws {
         let scene = try ClientScene()
         let client = try await scene.client(live: [.webSocket])

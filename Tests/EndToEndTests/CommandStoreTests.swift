@@ -203,6 +203,10 @@ struct CommandStoreTests {
         let path = try #require(scene.files(named: "run.").first)
         let report = try await scene.run("doctor", "--recorder", path, on: backend.url)
         #expect(report.code == 0 && report.output.contains("prefetch before a kill"), "\(report)")
+        // The file is read without the stores of an account.
+        let elsewhere = CommandScene()
+        let apart = try await elsewhere.run("doctor", "--recorder", path, on: backend.url)
+        #expect(apart.output == report.output && elsewhere.files(named: "").isEmpty, "\(apart)")
         let missing = try await scene.run("doctor", "--recorder", "/nowhere", on: backend.url)
         #expect(missing.code != 0 && missing.errors.contains("/nowhere"), "\(missing)")
         for path in scene.files(named: "run.") { #expect(try mode(path) == 0o600) }
@@ -273,7 +277,7 @@ struct CommandStoreTests {
         "profile --edit name=x", "doctor --telemetry xml", "feed --server ftp://nonsense", "login --offline",
         "images --width 1", "sync --seconds 5", "chat --live", "search --refresh",
         "feed --policy networkOnly --offline",
-        "feed --explain --offline", "inspect --offline",
+        "feed --explain --offline",
     ])
     func `an invalid command line prints one line and exits with code 2`(line: String) async throws {
         let run = try await scene.run(line.split(separator: " ").map { String($0) }, on: "http://127.0.0.1:9")

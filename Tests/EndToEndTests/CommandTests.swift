@@ -52,6 +52,43 @@ struct CommandTests {
         }
     }
 
+    private func page(_ post: String, cursor: String) -> CannedReply {
+        var reply = CannedReply(status: 200)
+        reply.headers = ["Content-Type": "application/json"]
+        reply.body = "{\"items\":[\(post)],\"nextCursor\":\(cursor),\"previousCursor\":null}"
+        return reply
+    }
+
+    @Test(arguments: ["never", "always"]) func `a time of the server cannot control the terminal`(_ color: String)
+        async throws
+    {
+        let backend = try MockBackend.startSmall()
+        let post = #"""
+            {"id":"post_1","authorId":"user_1","text":"a\u001b[31mb","image":null,"createdAt":"\u001b]0;x\u0007","editedAt":null,
+            "likeCount":0,"likedByMe":true,"version":1,"updatedAt":"2026-01-01T00:00:00Z"}
+            """#
+        try backend.main.set(Fault(.respond(page(post, cursor: "null")), when: FaultMatch("GET", "/v1/feed")))
+        let run = try await scene.run("feed", "--colour", color, on: backend.url)
+        #expect(run.code == 0 && run.output.contains("·]0;x·"), "\(run)")
+        #expect(!run.output.contains("\u{1b}]") && !run.output.contains("\u{7}"), "\(run)")
+        #expect(run.output.contains("\u{1b}[31m♥ 0\u{1b}[0m") == (color == "always"), "\(run)")
+        #expect(run.output.contains("a·[31mb"), "\(run)")
+        await backend.stop()
+    }
+
+    @Test func `pages without a new post end a read`() async throws {
+        let backend = try MockBackend.startSmall()
+        let post = """
+            {"id":"post_1","authorId":"user_1","text":"a","image":null,"createdAt":"2026-01-01T00:00:00Z","editedAt":null,
+            "likeCount":0,"likedByMe":true,"version":1,"updatedAt":"2026-01-01T00:00:00Z"}
+            """
+        try backend.main.set(Fault(.respond(page(post, cursor: "\"next\"")), when: FaultMatch("GET", "/v1/feed")))
+        let run = try await scene.run("feed", "--limit", "5", "--json", on: backend.url)
+        #expect(try run.code == 0 && run.json["items"]?.array?.count == 1, "\(run)")
+        #expect(await backend.main.journal(JournalFilter("GET", "/v1/feed")).count == 3)
+        await backend.stop()
+    }
+
     @Test func `a profile is found by handle, and an edit requires the server`() async throws {
         let backend = try MockBackend.startSmall()
         let other = try await scene.run("profile", "person2", "--json", on: backend.url)
@@ -318,6 +355,23 @@ struct CommandTests {
         view.send(SIGINT)
         await view.ended()
         #expect(view.run.code == 0 && view.run.output.contains("~ \(id) ♥"), "\(view.run)")
+        #expect(await backend.activity() == [])
+        await backend.stop()
+    }
+
+    @Test func `a live feed prints a deletion by another user`() async throws {
+        let backend = try MockBackend.startSmall()
+        let view = try scene.start(["feed", "--live", "--limit", "50"], on: backend.url)
+        await view.printed("live by WebSocket")
+        let reply = backend.main.perform(
+            ScriptedAction("POST", "/v1/posts", as: "person2", body: #"{"text":"soon gone"}"#)
+        )
+        let id = try #require(try JSONParser.parse(Array(reply.body))["id"]?.string, "\(reply)")
+        await view.printed("+ \(id)")
+        #expect(backend.main.perform(ScriptedAction("DELETE", "/v1/posts/\(id)", as: "person2")).status == 204)
+        await view.printed("- \(id)\n")
+        view.send(SIGINT)
+        await view.ended()
         #expect(await backend.activity() == [])
         await backend.stop()
     }

@@ -124,6 +124,36 @@ struct InspectorTests {
         await backend.stop()
     }
 
+    @Test func `larder-server clients shows a client and asks it`() async throws {
+        let backend = try MockBackend.startSmall()
+        let client = try await client(backend)
+        let resource = post(client)
+        _ = try await client.cache.value(resource)
+        let id = try #require(try await report(backend)["id"]?.integer)
+        func run(_ words: String...) async throws -> CommandScene.Run {
+            let executable = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+                .appendingPathComponent("larder-server").path
+            let process = try CommandProcess(executable, words + ["--server", backend.url], environment: [:])
+            await process.ended()
+            return process.run
+        }
+        let shown = try await run("clients")
+        #expect(shown.code == 0 && shown.output.contains("id: \(id)\n"), "\(shown)")
+        #expect(shown.output.contains("key: post?id=post_1\n") && shown.output.contains("account: ana\n"), "\(shown)")
+        let stale = try await run("clients", "\(id)", "invalidate", "post?id=post_1")
+        #expect(stale.code == 0 && client.cache.stored(resource)?.freshness == .stale(.invalidated), "\(stale)")
+        #expect(try await run("clients", "\(id)", "offline").code == 0)
+        #expect(client.network?.isOffline == true)
+        try client.write(.put, "/v1/posts/post_1/like", changing: Post.self, "post_1") { $0.likedByMe = true }
+        let operation = try #require(client.cache.outbox.entries.first)
+        #expect(try await run("clients", "\(id)", "drop", "\(operation.id)").code == 0)
+        #expect(client.cache.outbox.entries.isEmpty)
+        let typo = try await run("clients", "\(id)", "refersh", "x")
+        #expect(typo.code == 2 && typo.errors.contains("did you mean 'refresh'?"), "\(typo)")
+        client.close()
+        await backend.stop()
+    }
+
     @Test func `a wrong action is told, by the server or by the client`() async throws {
         let backend = try MockBackend.startSmall()
         let client = try await client(backend)

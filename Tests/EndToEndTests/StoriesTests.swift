@@ -10,6 +10,17 @@ import Synchronization
 import TestSupport
 import Testing
 
+/// Calls a function after each exchange, whether it failed or not.
+private struct InterruptedTransport: Transport {
+    let base: any Transport
+    let after: @Sendable (TransportRequest) -> Void
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        defer { after(request) }
+        return try await base.send(request)
+    }
+}
+
 @Suite("Client and server, end to end", .oneMinute)
 struct StoriesTests {
     @Test func `offline, read values are available, others give one error, and all are fresh when back online`()
@@ -310,6 +321,21 @@ struct StoriesTests {
         await #expect(throws: LarderError.self) { try await client.profiles.edit(me) { $0.bio = "never" } }
         #expect(try await client.profiles.profile(me, .cacheOnly).value?.bio == "lost and found")
         await scene.expectGoodConduct()
+    }
+
+    @Test func `an edit with a lost reply is known to be saved beside an edit of another field`() async throws {
+        let scene = try ClientScene()
+        // Another device edits the profile before the reply of the first PATCH is missed.
+        let transport = InterruptedTransport(base: SocketTransport(clock: ManualClock())) { request in
+            if request.method == .patch { scene.edit(as: "ana", #"{"location":"Elsewhere"}"#) }
+        }
+        let client = try await scene.client(transport: transport)
+        let me = try #require(client.session.userID)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try scene.world.set(Fault(.loseReply(.reset), when: FaultMatch("PATCH", "/v1/me"), occurrence: once))
+        let saved = try await client.profiles.edit(me) { $0.bio = "lost and found" }
+        #expect(saved.bio == "lost and found" && saved.location == "Elsewhere")
     }
 
     @Test func `twenty observers of one profile make one request`() async throws {

@@ -78,7 +78,6 @@ struct ArgumentsTests {
         }
         #expect(message("help fed") == "unknown command 'fed'; did you mean 'feed'?")
         #expect(message("outbox sned")?.hasPrefix("did you mean 'send'? usage: larder outbox") == true)
-        #expect(message("inspect 1 refersh feed")?.hasPrefix("did you mean 'refresh'?") == true)
         #expect(message("feed --limit 3 --limit 4") == "--limit was given twice; give it once")
         #expect(message("--version extra") == "--version takes no 'extra'")
         #expect(message("chat conv_1 --photo a.png") == "--photo requires a message: --send TEXT")

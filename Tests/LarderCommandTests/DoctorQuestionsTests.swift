@@ -19,7 +19,7 @@ struct DoctorQuestionsTests {
     private func record(_ version: String, _ kinds: [TelemetryEvent.Kind]) throws {
         let recorder = try FlightRecorder(path: try path(), capacity: 256)
         let telemetry = Telemetry(recorder: recorder, wall: clock, monotonic: clock)
-        telemetry.setLabels(TelemetryEvent.Labels(session: "s", appVersion: version))
+        telemetry.setLabels(session: "s", appVersion: version)
         for kind in kinds {
             clock.advance(by: .seconds(1))
             telemetry.record(kind)
@@ -105,7 +105,7 @@ struct DoctorQuestionsTests {
             let clock = ManualClock()
             let recorder = try FlightRecorder(path: path, capacity: 256)
             let telemetry = Telemetry(recorder: recorder, wall: clock, monotonic: clock)
-            telemetry.setLabels(TelemetryEvent.Labels(session: "s", appVersion: "2.0"))
+            telemetry.setLabels(session: "s", appVersion: "2.0")
             telemetry.record(.note(name: "began", detail: "app"))
             // Too early to count.
             telemetry.record(.tierMiss(.disk, feature: "images.prefetch"))

@@ -52,6 +52,28 @@ struct RunHistoryTests {
         #expect(TelemetryEvent.Kind(recorded: try JSONParser.parse(Array(text.utf8))) == nil)
     }
 
+    @Test func `a request that does not fit its record is not counted as a failed one`() throws {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let recorder = try FlightRecorder(path: directory + "/events", capacity: 16)
+        let telemetry = Telemetry(recorder: recorder)
+        telemetry.setLabels(session: UUID().uuidString, appVersion: "2026.11.28-build.12345+abcdefghi")
+        for bytes in [5_123, .max] {
+            telemetry.record(
+                .request(
+                    feature: "feed",
+                    status: 200,
+                    duration: .nanoseconds(12_345_678),
+                    bytesReceived: bytes,
+                    bytesDecoded: bytes
+                )
+            )
+        }
+        let totals = RunHistory(paths: [recorder.path]).totals
+        let version = try #require(totals.versions.first?.value)
+        #expect(version.requests == 1 && version.requestsFailed == 0 && totals.failures.isEmpty)
+    }
+
     @Test func `runs are separated and their totals added`() throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         for words in ["feed", "profile"] {

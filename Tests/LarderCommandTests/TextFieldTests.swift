@@ -26,6 +26,15 @@ struct TextFieldTests {
         #expect(field.typed(Array("B".utf8)) == [.scroll(1)])
     }
 
+    @Test func `lines of a pipe are whole, and a line without an end does not grow`() {
+        var field = TextField()
+        #expect(field.piped(Array("ab\nc".utf8)) == [.text("ab")])
+        #expect(field.piped(Array("d\n\n".utf8)) == [.text("cd"), .text("")])
+        for _ in 0..<3 { #expect(field.piped([UInt8](repeating: 0x61, count: 4_000)).isEmpty) }
+        #expect(field.piped([0x0a]) == [.text(String(repeating: "a", count: 4_096))])
+        #expect(field.piped(Array("e".utf8)).isEmpty && field.pipeEnded() == [.text("e"), .end])
+    }
+
     @Test func `arrows and pages scroll, Ctrl-D ends, and other keys mean nothing`() {
         func keys(_ texts: String...) -> [UInt8] { texts.flatMap { [0x1b] + Array($0.utf8) } }
         #expect(inputs(keys("[A", "OB", "[5~", "[6~")) == [.scroll(-1), .scroll(1), .scroll(-10), .scroll(10)])

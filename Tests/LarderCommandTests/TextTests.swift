@@ -1,5 +1,6 @@
 import Foundation
 import LarderCoding
+import LarderEvents
 import LarderImages
 import LarderModels
 import LarderTime
@@ -21,10 +22,35 @@ struct TextTests {
             "version": 1, "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
             """
         let post = try JSONDecoder().decode(Post.self, from: Data(text.utf8))
-        for lines in [PostLine.changes([], [post], NameTable()), PostLine.changes([post, post], [post], NameTable())] {
-            #expect(lines.allSatisfy { !$0.contains("\u{1b}") && !$0.contains("\u{7}") })
+        let lines = PostLine.changes([], [post], [:])
+        for color in ["never", "always"] {
+            let terminal = Terminal(try Arguments(["feed", "--colour", color], environment: [:]), environment: [:])
+            #expect(lines.map(terminal.printable) == ["+ post_1·[2J user_1·]0;x· ♥ 1: hi"])
+            let painted = terminal.paint("red", .red) + "\u{1b}[8m\u{1b}]0;x\u{7}\u{1b}"
+            #expect(
+                terminal.printable(painted)
+                    == (terminal.hasColor ? "\u{1b}[31mred\u{1b}[0m·[8m·]0;x··" : "red·[8m·]0;x··")
+            )
         }
-        #expect(post.id.contains("\u{1b}") && PostLine.changes([], [post], NameTable()).count == 1)
+    }
+
+    private func posts(_ numbers: ClosedRange<Int>) throws -> [Post] {
+        let items = numbers.reversed().map { number in
+            """
+            {"id": "post_\(number)", "authorId": "user_1", "text": "hi", "likeCount": 1, "likedByMe": false, "version": 1,
+            "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"}
+            """
+        }
+        return try JSONDecoder().decode([Post].self, from: Data("[\(items.joined(separator: ","))]".utf8))
+    }
+
+    @Test func `a deleted post is shown, and one beyond the end of the list is not`() throws {
+        let posts = try posts(1...4)
+        let deleted = posts.filter { $0.id != "post_3" }
+        #expect(PostLine.changes(posts, deleted, [:]) == ["- post_3"])
+        // The list keeps four posts, and a new one comes.
+        let kept = Array(posts.dropFirst())
+        #expect(PostLine.changes(kept, Array(posts.dropLast()), [:]) == ["+ post_4 user_1 ♥ 1: hi"])
     }
 
     // MARK: Money
@@ -66,33 +92,40 @@ struct TextTests {
 
     private let now = WallTime(seconds: 1_790_000_000)
 
+    private func snapshot(_ freshness: Freshness, _ source: CacheTier? = nil, validated age: Duration? = nil)
+        -> Snapshot<Int>
+    {
+        let times = age.map { Freshness.Times(fetchedAt: now - $0, validatedAt: now - $0, expiresAt: now) }
+        return Snapshot(freshness: freshness, source: source, times: times, isFetching: false, revision: 1)
+    }
+
     @Test func `a badge shows age, freshness, source and pending changes`() {
-        var badge = Badge(freshness: .stale(.expired), source: "disk", validatedAt: now - .seconds(125))
-        badge.pendingChanges = 1
+        var snapshot = snapshot(.stale(.expired), .disk, validated: .seconds(125))
+        snapshot.pendingChanges = 1
         #expect(
-            badge.text(at: now) == "May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending"
+            snapshot.badge(at: now)
+                == "May be outdated, updated 2 min ago · stale: expired · from disk · 1 change pending"
         )
-        badge.pendingChanges = 2
-        badge.isFetching = true
-        badge.failure = "offline"
-        #expect(badge.text(at: now).hasPrefix("Offline, updated 2 min ago · stale: expired"))
-        #expect(badge.text(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
-        #expect(
-            Badge(freshness: .fresh, source: "network", validatedAt: now).text(at: now).hasPrefix(
-                "Updated just now · fresh"
-            )
-        )
+        snapshot.pendingChanges = 2
+        snapshot.isFetching = true
+        snapshot.refreshError = LarderError(.offline, "There is no network.")
+        #expect(snapshot.badge(at: now).hasPrefix("Offline, updated 2 min ago · stale: expired"))
+        #expect(snapshot.badge(at: now).hasSuffix("2 changes pending · refreshing… · not refreshed: offline"))
+        snapshot = self.snapshot(.fresh, .network, validated: .zero)
+        #expect(snapshot.badge(at: now).hasPrefix("Updated just now · fresh"))
+        #expect(snapshot.badgeJSON["freshness"]?.string == "fresh" && snapshot.badgeJSON["reason"] == nil)
     }
 
     @Test func `a badge shows no age if it is unknown`() {
-        #expect(Badge(freshness: .missing).text(at: now) == "Not loaded")
-        var badge = Badge(freshness: .stale(.clockUncertain), source: "disk", validatedAt: now - .seconds(5))
-        badge.isUncertain = true
-        #expect(badge.text(at: now) == "May be outdated · stale: clock set back · from disk")
-        badge = Badge(freshness: .stale(.neverValidated), validatedAt: WallTime(nanosecondsSinceEpoch: .min))
-        #expect(
-            badge.text(at: now) == "Not on the server yet · stale: never validated" && badge.json["validatedAt"] == nil
-        )
+        var snapshot = snapshot(.missing)
+        #expect(snapshot.badge(at: now) == "Not loaded" && snapshot.badgeJSON["freshness"]?.string == "missing")
+        snapshot = self.snapshot(.stale(.clockUncertain), .disk, validated: .seconds(5))
+        snapshot.times?.isUncertain = true
+        #expect(snapshot.badge(at: now) == "May be outdated · stale: clock set back · from disk")
+        snapshot = self.snapshot(.stale(.neverValidated), validated: .zero)
+        snapshot.times?.validatedAt = Freshness.Times.never
+        #expect(snapshot.badge(at: now) == "Not on the server yet · stale: never validated")
+        #expect(snapshot.badgeJSON["validatedAt"] == nil && snapshot.badgeJSON["freshness"]?.string == "stale")
     }
 
     @Test func `ages and sizes are rounded down to one unit`() {
@@ -116,6 +149,7 @@ struct TextTests {
     @Test func `text is cut by columns, not by characters`() {
         #expect(TextWidth.columns("日本") == 4 && TextWidth.columns("é") == 1 && TextWidth.columns("👋🏽") == 2)
         #expect(TextWidth.fit("short", 10) == "short" && TextWidth.fit("日本語です", 7) == "日本語…")
-        #expect(TextWidth.pad("日", 4) == "日  ")
+        #expect(TextWidth.pad("日", 4) == "日  " && TextWidth.pad("\u{7}", 2) == "· ")
+        #expect(TextWidth.fit("a\u{1b}[2J", 9) == "a·[2J")
     }
 }

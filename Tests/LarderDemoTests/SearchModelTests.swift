@@ -139,6 +139,21 @@ struct SearchModelTests {
         #expect(search.foundPosts.count == 60 && transport.requests.count == 5, "\(transport.requests.map(\.url))")
     }
 
+    @Test func `pages without a new post end a search`() async throws {
+        let transport = ScriptedTransport { request, _ in Self.page(request, [2, 1], next: "p0") }
+        let (client, path) = try await client(transport)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        defer { client.close() }
+        let clock = ManualClock()
+        let search = SearchModel(client, clock: clock)
+        search.text = "train"
+        try await clock.waitForSleepers()
+        clock.advance(by: .milliseconds(250))
+        await wait(for: { search.isSearching }, until: { !$0 })
+        // One page of people, and three of posts.
+        #expect(search.foundPosts.count == 2 && transport.requests.count == 4, "\(transport.requests.map(\.url))")
+    }
+
     @Test func `results on a screen are asked for again before they are five minutes old`() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport { request, _ in Self.page(request, [1]) }

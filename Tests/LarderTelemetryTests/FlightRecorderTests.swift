@@ -47,8 +47,8 @@ struct FlightRecorderTests {
         let telemetry = Telemetry(recorder: recorder, wall: clock, monotonic: clock)
         telemetry.record(.note(name: "before"))
         let labels = TelemetryEvent.Labels(session: "5f3a", appVersion: String(repeating: "9", count: 100))
-        #expect(labels.appVersion.utf8.count == 32)
-        telemetry.setLabels(labels)
+        #expect(labels.appVersion.utf8.count == 24)
+        telemetry.setLabels(session: labels.session, appVersion: labels.appVersion)
         telemetry.record(.note(name: "after", detail: String(repeating: "x", count: 500)))
         telemetry.record(
             .request(

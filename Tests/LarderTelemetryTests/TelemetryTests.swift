@@ -107,16 +107,6 @@ struct TelemetryTests {
         #expect(telemetry.totals.all.merged == 2_000)
     }
 
-    @Test func `the disabled telemetry has no events`() async {
-        let events = Telemetry.off.events()
-        Telemetry.off.setTotals(true)
-        Telemetry.off.record(.note(name: "lost"))
-        #expect(!Telemetry.off.isActive && Telemetry.off.totals == TelemetryTotals())
-        let task = Task { for await _ in events { Issue.record("It is off.") } }
-        task.cancel()
-        await task.value
-    }
-
     @Test func `events of a store are reported`() throws {
         let telemetry = telemetry()
         let directory = StoreDirectory()

@@ -33,7 +33,7 @@ struct TelemetryTotalsTests {
         let totals = totals(Self.everything)
         let feed = totals.features["feed"]
         #expect(totals.events == 22 && feed?.reads[.memory]?.hitRate == 0.5 && feed?.reads[.disk]?.hits == 1)
-        #expect(totals.bytesBySource == [.memory: 100, .disk: 50, .network: 700])
+        #expect(feed?.reads[.memory]?.bytes == 100 && feed?.reads[.disk]?.bytes == 50 && feed?.bytesReceived == 700)
         #expect(totals.evictions[.memory]?["cost"]?.count == 3 && totals.evictions[.memory]?["cost"]?.bytes == 30)
         #expect(feed?.merged == 1 && feed?.bytesSaved == 900 && totals.features["bank"]?.retries == 1)
         #expect(totals.outboxDepth == 3 && totals.outbox == [.enqueued: 1, .sent: 1])
@@ -43,6 +43,27 @@ struct TelemetryTotalsTests {
         #expect(feed?.requests.count == 2 && feed?.requestsFailed == 1 && totals.statuses == ["2xx": 1])
         #expect(totals.failures == ["timedOut": 1] && feed?.firstContent.maximum == .milliseconds(9))
         #expect(totals.storesRecovered == 1 && totals.all.bytesSent == 10)
+    }
+
+    @Test func `figures of any size are added without a crash`() {
+        let most = Int.max
+        let totals = totals(
+            ["a", "b"].flatMap { feature -> [TelemetryEvent.Kind] in
+                [
+                    .tierHit(.memory, feature: feature, bytes: most), .revalidated(feature: feature, bytesSaved: most),
+                    .sync(feature: feature, applied: most, remaining: most),
+                    .request(
+                        feature: feature,
+                        status: 200,
+                        duration: .zero,
+                        bytesReceived: .min,
+                        bytesSent: most,
+                        bytesDecoded: most
+                    ),
+                ]
+            }
+        )
+        #expect(totals.all.requests.count == 2)
     }
 
     @Test func `first contents are counted by tier, and prefetched pictures apart`() {

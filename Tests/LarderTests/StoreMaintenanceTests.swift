@@ -38,7 +38,7 @@ final class StoreMaintenanceTests: Sendable {
         }
     }
 
-    private func maintenance(_ disk: DiskStore, _ telemetry: Telemetry = .off) -> StoreMaintenance {
+    private func maintenance(_ disk: DiskStore, _ telemetry: Telemetry = Telemetry(totals: false)) -> StoreMaintenance {
         StoreMaintenance(
             [StoreMaintenance.Item(name: "data", disk: disk)],
             APIClient.Services.Maintenance(),

@@ -21,7 +21,7 @@ extension APIClient {
     /// - Parameter path: the file of the client's own recorder; nil: it has none.
     static func telemetry(_ services: Services, _ settings: CacheConfiguration, _ path: String?) -> Telemetry {
         switch services.telemetry {
-        case .none: return .off
+        case .none: return Telemetry(totals: false)
         case .given(let telemetry): return telemetry
         case .own: break
         }

@@ -101,7 +101,7 @@ public final class APIClient: Sendable {
     /// Applies the events of `Configuration.events`; nil without a live channel. It runs while a user is signed in if the events need a
     /// session, and otherwise as long as the client; see `LiveSync.start` and `stop`.
     public let live: LiveSync?
-    /// Counters and events; `Telemetry.off` if telemetry is off.
+    /// Counters and events; nothing is counted if telemetry is off.
     public var telemetry: Telemetry { services.telemetry }
     /// The network monitor; nil if it is off.
     public var network: NetworkMonitor? { services.network }

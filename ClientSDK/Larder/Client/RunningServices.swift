@@ -62,7 +62,7 @@ final class RunningServices: Sendable {
         if case .own = settings.telemetry {
             // Random, so that it identifies neither a person nor a device.
             let session = String(UInt64(configuration.random() * 0x1p53), radix: 16)
-            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: settings.appVersion))
+            telemetry.setLabels(session: session, appVersion: settings.appVersion)
             telemetry.record(.note(name: TelemetryEvent.beginning))
         }
         switch settings.network {
@@ -223,11 +223,13 @@ final class RunningServices: Sendable {
 
     private func follow(_ flags: FeatureFlags, _ limits: LimitController, _ http: HTTPCache?) {
         let (network, memory, telemetry, policy) = (network, memory, telemetry, settings.degradation)
-        let apply: @Sendable () -> Void = {
+        var counts = true
+        if case .none = settings.telemetry { counts = false }
+        let apply: @Sendable () -> Void = { [counts] in
             let allowed = flags[.networkDegradation] ? policy : .none
             if let network, network.policy != allowed { network.policy = allowed }
             memory?.setEnabled(flags[.memoryGuard])
-            telemetry.setTotals(flags[.telemetryTotals])
+            if counts { telemetry.setTotals(flags[.telemetryTotals]) }
             limits.setPrefetch(flags[.imagePrefetch])
         }
         let changes = flags.changes

@@ -59,7 +59,7 @@ public final class FeatureFlags: Sendable {
     public init(
         store: DiskStore? = nil,
         fetch: (@Sendable () async throws -> [String: Bool])? = nil,
-        telemetry: Telemetry = .off
+        telemetry: Telemetry = Telemetry(totals: false)
     ) {
         self.store = store
         self.fetch = fetch

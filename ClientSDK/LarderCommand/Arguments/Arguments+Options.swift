@@ -74,7 +74,8 @@ extension Arguments {
                     .init("--width", "N", 2...4_096, "images: the width in pixels") { $0.width = $1 },
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
                     .init("--force", "logout: also with unsent changes") { $0.isForced = true },
-                    .init("--html", "FILE", "tour: write the page", \.page),
+                    .init("--html", "FILE", "tour: write a page with the text too", \.page),
+                    .init("--reads", "KEYS", "tour eviction: read these, such as \"a b a c\"", \.reads),
                     // The process of the tour that is killed. The help leaves it out.
                     .init("--child", "DIR", "", \.child),
                 ]
@@ -164,10 +165,6 @@ extension Arguments {
                             "check stores, outbox, network, memory and earlier runs, or those of an app",
                             options: ["--recorder"]
                         ),
-                        CommandEntry(
-                            "inspect [CLIENT [(show | hide | invalidate | refresh) KEY | offline | online | drop ID]]",
-                            "clients that are connected to the server's dashboard: values, outbox, requests, verdicts"
-                        ),
                         CommandEntry("login [--user NAME] [--password WORD]"),
                         CommandEntry(
                             "logout [--force]",
@@ -180,9 +177,9 @@ extension Arguments {
                     "TOUR",
                     [
                         CommandEntry(
-                            "tour [CHAPTER]… [--html FILE]",
+                            "tour [CHAPTER]… [--html FILE] [--reads KEYS]",
                             "measure on this machine what the cache does, without a server",
-                            options: ["--html", "--child"]
+                            options: ["--html", "--reads", "--child"]
                         )
                     ]
                 ),

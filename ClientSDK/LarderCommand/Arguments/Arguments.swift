@@ -1,6 +1,5 @@
 import Larder
 import LarderArguments
-import LarderCoding
 import LarderHTTP
 
 /// The parsed command line.
@@ -17,19 +16,6 @@ struct Arguments {
         /// Removes a rejected edit and asks for the server's value.
         case theirs
         case drop
-    }
-
-    /// What a client is asked to do.
-    struct InspectAction: Sendable, Hashable {
-        static let names = ["show", "hide", "invalidate", "refresh", "offline", "online", "drop"]
-        let name: String
-        /// The key of a value, or the ID of an operation.
-        let subject: String?
-
-        var members: [String: JSONValue] {
-            guard let subject else { return [:] }
-            return name == "drop" ? ["operation": .integer(Int64(subject) ?? 0)] : ["key": .string(subject)]
-        }
     }
 
     /// A field of a profile and its new value.
@@ -87,6 +73,8 @@ struct Arguments {
     var isForced = false
     /// The file of the tour's page.
     var page: String?
+    /// The keys that the tour reads through a memory tier.
+    var reads: String?
     /// The directory of the tour's process that is killed.
     var child: String?
 
@@ -183,9 +171,6 @@ struct Arguments {
         case "cache":
             try check(1...1)
             guard words[0] == "clear" else { throw Self.commands.wrong(name, words) }
-        case "inspect":
-            try check(0...3)
-            _ = try inspection()
         case "tour":
             let names = TourName.allCases.map(\.rawValue)
             try check(0...names.count)
@@ -200,7 +185,7 @@ struct Arguments {
         guard isOffline else { return }
         let needed = [
             ("--live", isLive), ("--refresh", isRefresh), ("--explain", isExplaining), ("--inspect", isInspected),
-            ("--policy networkOnly", policy?.name == "networkOnly"), ("larder inspect", name == "inspect"),
+            ("--policy networkOnly", policy?.name == "networkOnly"),
         ].first { $0.1 }
         if let (what, _) = needed { throw UsageError(message: "\(what) requires the server; remove --offline") }
     }
@@ -221,19 +206,5 @@ struct Arguments {
             throw UsageError(message: "'\(words[1])' is not an operation ID; 'larder outbox' lists them")
         }
         return (verb, number)
-    }
-
-    /// Whom `larder inspect` asks; nil: all clients and to report.
-    func inspection() throws(UsageError) -> (client: Int64?, action: InspectAction?) {
-        guard let first = words.first else { return (nil, nil) }
-        guard let client = Int64(first), client > 0 else {
-            throw UsageError(message: "'\(first)' is not the number of a client; 'larder inspect' lists them")
-        }
-        guard words.count > 1 else { return (client, nil) }
-        let needsSubject = !["offline", "online"].contains(words[1])
-        guard InspectAction.names.contains(words[1]), words.count == (needsSubject ? 3 : 2),
-            words[1] != "drop" || Int64(words[2]) != nil
-        else { throw Self.commands.wrong(name, words.dropFirst()) }
-        return (client, InspectAction(name: words[1], subject: needsSubject ? words[2] : nil))
     }
 }

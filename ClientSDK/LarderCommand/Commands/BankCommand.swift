@@ -9,8 +9,6 @@ struct BankCommand {
     private var bank: Bank { context.client.bank }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     // MARK: Accounts
 
     func accounts() async throws {
@@ -19,7 +17,7 @@ struct BankCommand {
         if terminal.isJSON {
             return terminal.json(
                 .members([
-                    ("badge", Badge(reading.snapshot).json),
+                    ("badge", reading.snapshot.badgeJSON),
                     ("items", .array(try accounts.map { try JSONValue(encoding: $0) })),
                     ("unresolved", .array(try bank.unresolved.map(context.json))),
                 ])
@@ -51,34 +49,34 @@ struct BankCommand {
         if terminal.isJSON {
             return terminal.json(
                 .members([
-                    ("badge", Badge(balance).json), ("item", try JSONValue(encoding: account)),
-                    ("transactions", try Badge(reading.snapshot).json(with: transactions)),
+                    ("badge", balance.badgeJSON), ("item", try JSONValue(encoding: account)),
+                    ("transactions", try reading.snapshot.json(with: transactions)),
                 ])
             )
         }
         show([account])
-        terminal.line(terminal.paint(Badge(balance), Badge(balance).text(at: context.now)))
-        let amounts = transactions.map { TextWidth.clean(MoneyText.text($0.amount)) }
+        terminal.line(terminal.badge(balance, at: context.now))
+        let amounts = transactions.map { MoneyText.text($0.amount) }
         let room = amounts.map(\.count).max() ?? 0
         for (transaction, amount) in zip(transactions, amounts) {
             let padding = String(repeating: " ", count: room - amount.count)
-            let date = TextWidth.clean(String(transaction.postedAt.prefix(10)))
-            let words = [transaction.counterparty, transaction.note].filter { !$0.isEmpty }.map(TextWidth.clean)
+            let date = String(transaction.postedAt.prefix(10))
+            let words = [transaction.counterparty, transaction.note].filter { !$0.isEmpty }
             terminal.line("  \(terminal.paint(date, .dim))  \(padding)\(amount)  \(words.joined(separator: ": "))")
         }
         terminal.line(context.footer(reading))
     }
 
     private func show(_ accounts: [Account]) {
-        let width = accounts.map { TextWidth.columns(TextWidth.clean($0.name)) }.max() ?? 0
-        let amounts = accounts.map { TextWidth.clean(MoneyText.text($0.balance)) }
+        let width = accounts.map { TextWidth.columns($0.name) }.max() ?? 0
+        let amounts = accounts.map { MoneyText.text($0.balance) }
         let room = amounts.map(\.count).max() ?? 0
         for (account, amount) in zip(accounts, amounts) {
             let padding = String(repeating: " ", count: room - amount.count)
-            let status = account.status == "open" ? "" : "  " + terminal.paint(TextWidth.clean(account.status), .red)
+            let status = account.status == "open" ? "" : "  " + terminal.paint(account.status, .red)
             terminal.line(
-                "\(terminal.paint(TextWidth.pad(TextWidth.clean(account.id), 12), .dim)) "
-                    + "\(TextWidth.pad(TextWidth.clean(account.name), width))  \(padding)\(amount)\(status)"
+                "\(terminal.paint(TextWidth.pad(account.id, 12), .dim)) "
+                    + "\(TextWidth.pad(account.name, width))  \(padding)\(amount)\(status)"
             )
         }
     }
@@ -123,7 +121,7 @@ struct BankCommand {
         let text =
             "\(transfer.id) \(transfer.status): \(MoneyText.text(transfer.amount)) from \(transfer.fromAccountID) "
             + "to \(transfer.toAccountID)"
-        terminal.line(terminal.paint("✓ ", .green) + TextWidth.clean(text))
+        terminal.line(terminal.paint("✓ ", .green) + text)
         if let accounts = try await context.readIfAvailable(bank.accounts).snapshot.value?.items { show(accounts) }
     }
 

@@ -6,8 +6,6 @@ import LarderDemo
 struct CacheCommand {
     let context: CommandContext
 
-    init(_ context: CommandContext) { self.context = context }
-
     func clear() throws {
         guard let disk = context.cache.disk else {
             throw Failure("The cache is in memory only. Choose a directory with --directory DIR.")
@@ -17,7 +15,7 @@ struct CacheCommand {
         try context.client.images.configuration.disk?.removeAllItems()
         while try !disk.maintain() {}
         let terminal = context.terminal
-        if terminal.isJSON { return terminal.json(.members(["cleared": .bool(true)])) }
-        terminal.line(terminal.paint("✓ cleared; ", .green) + "the session and unsent operations are kept")
+        let text = terminal.paint("✓ cleared; ", .green) + "the session and unsent operations are kept"
+        terminal.result([("cleared", .bool(true))], text)
     }
 }

@@ -6,14 +6,8 @@ import LarderModels
 /// `larder chat`: lists conversations, shows messages and sends them.
 struct ChatCommand {
     let context: CommandContext
-    private let nameCache: NameCache
     private var client: LarderClient { context.client }
     private var terminal: Terminal { context.terminal }
-
-    init(_ context: CommandContext) {
-        self.context = context
-        nameCache = NameCache(context)
-    }
 
     private var limit: Int { context.arguments.limit ?? 15 }
 
@@ -53,27 +47,21 @@ struct ChatCommand {
     private func conversations() async throws {
         let reading = try await context.read(client.chat.conversations, called: "conversations")
         let list = (reading.snapshot.value?.items ?? []).prefix(context.arguments.limit ?? 50)
-        if terminal.isJSON {
-            terminal.json(try Badge(reading.snapshot).json(with: list))
-            return await context.finish()
-        }
-        let names = await nameCache.names(list.flatMap(\.memberIDs))
-        for conversation in list {
-            terminal.line(
-                terminal.paint(TextWidth.pad(TextWidth.clean(conversation.id), 16), .dim) + "  "
+        try await context.show(list, reading, orElse: "No conversations yet.") {
+            let names = await context.people(list.flatMap(\.memberIDs))
+            return list.map { conversation in
+                terminal.paint(TextWidth.pad(conversation.id, 16), .dim) + "  "
                     + TextWidth.fit(title(conversation, names), 60) + "  "
                     + terminal.paint(TimeText.text(from: conversation.updatedAt, to: context.now), .dim)
-            )
+            }
         }
-        if list.isEmpty { terminal.line("No conversations yet.") }
-        terminal.line(context.footer(reading))
         await context.finish()
     }
 
-    private func title(_ conversation: Conversation, _ names: NameTable) -> String {
+    private func title(_ conversation: Conversation, _ names: [String: Profile]) -> String {
         let others = conversation.memberIDs.filter { $0 != client.session.userID }.map { names.handle($0) }
         guard let title = conversation.title, !title.isEmpty else { return others.joined(separator: ", ") }
-        return "\(TextWidth.clean(title)) (\(others.joined(separator: ", ")))"
+        return "\(title) (\(others.joined(separator: ", ")))"
     }
 
     /// Finds a conversation by ID, by title, or by the handle of its only other member.
@@ -81,7 +69,7 @@ struct ChatCommand {
         if word.hasPrefix("conversation_") || word.hasPrefix("conv_") { return word }
         let reading = try await context.read(client.chat.conversations, called: "conversations")
         let list = reading.snapshot.value?.items ?? []
-        let names = await nameCache.names(list.flatMap(\.memberIDs))
+        let names = await context.people(list.flatMap(\.memberIDs))
         let handle = word.hasPrefix("@") ? word : "@" + word
         let found = list.filter { conversation in
             if conversation.title?.lowercased() == word.lowercased() { return true }
@@ -104,19 +92,16 @@ struct ChatCommand {
             atMost: limit,
             called: id
         )
-        if terminal.isJSON {
-            return terminal.json(try Badge(reading.snapshot).json(with: messages))
+        try await context.show(messages, reading, orElse: "No messages yet.") {
+            let names = await context.people(messages.map(\.authorID))
+            return messages.reversed().map { line($0, names, context.now) }
         }
-        let names = await nameCache.names(messages.map(\.authorID))
-        for message in messages.reversed() { terminal.line(line(message, names, context.now)) }
-        if messages.isEmpty { terminal.line("No messages yet.") }
-        terminal.line(context.footer(reading))
     }
 
-    private func line(_ message: Message, _ names: NameTable, _ now: WallTime) -> String {
+    private func line(_ message: Message, _ names: [String: Profile], _ now: WallTime) -> String {
         var parts = [
             terminal.paint(TextWidth.pad(TimeText.text(from: message.sentAt, to: now), 10), .dim),
-            terminal.paint(names.handle(message.authorID), .cyan), TextWidth.clean(message.text),
+            terminal.paint(names.handle(message.authorID), .cyan), message.text,
         ]
         if let photo = message.image { parts.append(terminal.paint("[photo \(photo.width) × \(photo.height)]", .dim)) }
         if message.editedAt != nil { parts.append(terminal.paint("(edited)", .dim)) }
@@ -131,7 +116,7 @@ struct ChatCommand {
                 let before = old?.value?.items ?? []
                 guard let list = new.value?.items else { return [] }
                 let shown = old?.value == nil ? Array(list.prefix(limit)) : list
-                let names = await nameCache.names(shown.map(\.authorID))
+                let names = await context.people(shown.map(\.authorID))
                 return try changes(before, shown, names)
             }
         )
@@ -139,12 +124,17 @@ struct ChatCommand {
     }
 
     /// The differences of two states of a conversation, the oldest message first.
-    private func changes(_ old: [Message], _ new: [Message], _ names: NameTable) throws -> [String] {
-        let before = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-        let sent = Dictionary(old.compactMap { message in message.clientID.map { ($0, message) } }) { $1 }
+    private func changes(_ old: [Message], _ new: [Message], _ names: [String: Profile]) throws -> [String] {
+        let sent = Dictionary(new.compactMap { message in message.clientID.map { ($0, message.id) } }) { $1 }
+        // A message that was sent meanwhile has the ID of the server.
+        let old = old.map { message in
+            var message = message
+            message.id = message.clientID.flatMap { sent[$0] } ?? message.id
+            return message
+        }
+        let changes = ListChanges(from: old, to: new)
         var lines: [String] = []
-        for message in new.reversed() {
-            let earlier = before[message.id] ?? message.clientID.flatMap { sent[$0] }
+        for (earlier, message) in changes.edits.reversed() {
             let sign: String
             switch earlier {
             case nil: sign = "+"
@@ -154,16 +144,10 @@ struct ChatCommand {
             }
             lines.append(try row(sign, message, names))
         }
-        let after = Set(new.map(\.id))
-        let known = Set(new.compactMap(\.clientID))
-        for message in old where !after.contains(message.id) && old.count <= new.count + 1 {
-            if let client = message.clientID, known.contains(client) { continue }
-            lines.append(try row("-", message, names))
-        }
-        return lines
+        return lines + (try changes.deletions.map { try row("-", $0, names) })
     }
 
-    private func row(_ sign: String, _ message: Message, _ names: NameTable) throws -> String {
+    private func row(_ sign: String, _ message: Message, _ names: [String: Profile]) throws -> String {
         guard terminal.isJSON else { return "\(sign) \(line(message, names, context.now))" }
         return JSONValue.members([("change", .string(sign)), ("message", try JSONValue(encoding: message))]).line
     }

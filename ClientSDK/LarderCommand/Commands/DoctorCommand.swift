@@ -7,8 +7,6 @@ struct DoctorCommand {
     let context: CommandContext
     var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     /// The result of one check.
     struct Finding {
         var name: String
@@ -18,15 +16,12 @@ struct DoctorCommand {
     }
 
     func run() async throws {
-        let recorder = context.arguments.recorder
-        let history =
-            recorder.map { RunHistory(paths: [$0]) } ?? RunHistory(directory: context.runsDirectory)
-        if recorder != nil, let problem = history.problems.first { throw Failure(problem) }
-        guard recorder == nil else { return try report(history) }
+        let history = RunHistory(directory: context.runsDirectory)
+        let report = RunReport(history: history, terminal: terminal, now: context.now)
         var findings = [await server(), session()]
         findings += [try store("data", context.cache.disk), try store("images", imageStore())]
         findings += [outbox(), sync(), network(), memory()]
-        findings.append(runs(history))
+        findings.append(report.finding)
         if terminal.isJSON {
             let members = findings.map { finding -> (String, JSONValue?) in
                 let base: [(String, JSONValue?)] = [
@@ -34,17 +29,14 @@ struct DoctorCommand {
                 ]
                 return (finding.name, .members(base + finding.details))
             }
-            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
-            let answers = JSONValue.members(DoctorQuestions(history).answers.map { ($0.name, .string($0.text)) })
-            return terminal.json(.members(members + [("questions", answers), ("telemetry", totals)]))
+            return terminal.json(.members(members + (try report.measurements)))
         }
         for finding in findings {
             let mark = finding.isHealthy ? terminal.paint("✓", .green) : terminal.paint("!", .yellow)
-            terminal.line("\(mark) \(TextWidth.pad(finding.name, 9)) \(TextWidth.clean(finding.text))")
+            terminal.line("\(mark) \(TextWidth.pad(finding.name, 9)) \(finding.text)")
         }
         terminal.line(terminal.paint("  directory \(context.state.path)", .dim))
-        printLastRun(history)
-        printAnswers(DoctorQuestions(history).answers)
+        report.printRuns()
     }
 
     private func server() async -> Finding {

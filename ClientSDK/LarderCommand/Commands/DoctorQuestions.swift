@@ -54,7 +54,7 @@ struct DoctorQuestions {
         if let times = totals.images[.delivered], let middle = times.percentile(0.5) {
             text += " The others took p50 \(TimeText.text(middle)) from disk or network."
         }
-        let evicted = totals.evictions[.memory]?.values.reduce(0) { $0 + $1.count } ?? 0
+        let evicted = totals.evictions[.memory]?.values.reduce(0) { $0 &+ $1.count } ?? 0
         if evicted > 0 { text += " \(evicted) entries were evicted from memory." }
         return text
     }
@@ -113,10 +113,10 @@ struct DoctorQuestions {
             case .tierMiss(.disk, "images"): wanted += 1
             case .image(.download, _, let size, true):
                 finished += 1
-                bytes += size
+                bytes &+= size
             case .image(.decode, let duration, let size, _):
                 decodes += 1
-                pixels += size
+                pixels &+= size
                 decoding += duration
             default: break
             }

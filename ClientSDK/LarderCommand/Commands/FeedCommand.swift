@@ -6,12 +6,6 @@ import LarderModels
 /// `larder feed`: the newest posts, or one.
 struct FeedCommand {
     let context: CommandContext
-    private let names: NameCache
-
-    init(_ context: CommandContext) {
-        self.context = context
-        names = NameCache(context)
-    }
 
     private var limit: Int { context.arguments.limit ?? 10 }
 
@@ -19,12 +13,7 @@ struct FeedCommand {
         guard !context.arguments.isLive else { return try await follow() }
         let feed = context.client.feed
         let (posts, reading) = try await context.read(feed.newest, feed.timeline, atMost: limit, called: "the feed")
-        if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(with: posts))
-        }
-        for line in await lines(posts) { context.terminal.line(line) }
-        if posts.isEmpty { context.terminal.line("No posts yet.") }
-        context.terminal.line(context.footer(reading))
+        try await context.show(posts, reading, orElse: "No posts yet.") { await lines(posts) }
     }
 
     /// One post with its likes, which are fresh for a shorter time than its text.
@@ -36,14 +25,14 @@ struct FeedCommand {
         )
         guard let post = reading.snapshot.value else { return }
         if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(withItem: post))
+            return context.terminal.json(try reading.snapshot.json(withItem: post))
         }
         for line in await lines([post]) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))
     }
 
     private func lines(_ posts: [Post]) async -> [String] {
-        let names = await names.names(posts.map(\.authorID))
+        let names = await context.people(posts.map(\.authorID))
         let unsent = PostLine.unsent(context)
         let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
         return posts.flatMap { post in
@@ -59,20 +48,15 @@ struct FeedCommand {
             changes: { old, new in
                 guard let list = new.value else { return [] }
                 if context.terminal.isJSON {
-                    return try Self.jsonLines(old?.value?.items, list.items, Badge(new), limit)
+                    let items = list.items.prefix(limit)
+                    return old?.value?.items.prefix(limit) == items ? [] : [try new.json(with: items).line]
                 }
                 let isFirst = old?.value == nil
                 let posts = isFirst ? Array(list.items.prefix(limit)) : list.items
-                let names = await names.names(list.items.prefix(limit).map(\.authorID))
+                let names = await context.people(list.items.prefix(limit).map(\.authorID))
                 return PostLine.changes(isFirst ? [] : old?.value?.items ?? [], posts, names)
             }
         )
         try await view.run(context.client.feed.newest)
-    }
-
-    private static func jsonLines(_ old: [Post]?, _ new: [Post], _ badge: Badge, _ limit: Int) throws -> [String] {
-        let items = new.prefix(limit)
-        guard old.map({ Array($0.prefix(limit)) }) != Array(items) else { return [] }
-        return [try badge.json(with: items).line]
     }
 }

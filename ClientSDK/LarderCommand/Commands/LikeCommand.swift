@@ -7,8 +7,6 @@ import LarderModels
 struct LikeCommand {
     let context: CommandContext
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ post: String, _ isLike: Bool) async throws {
         // Taps on one post replace each other, so that there is an operation.
         guard let id = try context.client.likes.set(isLike, post) else { return await context.finish() }
@@ -26,15 +24,13 @@ struct LikeCommand {
                 terminal.note("the stored post \(id) cannot be read: \(error.description)")
             }
         }
-        guard terminal.isJSON else {
-            let heart = post.map { "\($0.likedByMe ? "♥" : "♡") \($0.likeCount)  " } ?? ""
-            return terminal.line("\(heart)\(id): " + terminal.paint(text, color))
-        }
-        terminal.json(
-            .members([
+        let heart = post.map { "\($0.likedByMe ? "♥" : "♡") \($0.likeCount)  " } ?? ""
+        terminal.result(
+            [
                 ("post", .string(id)), ("outcome", .string(outcome)), ("likedByMe", post.map { .bool($0.likedByMe) }),
                 ("likeCount", post.map { .integer(Int64($0.likeCount)) }),
-            ])
+            ],
+            "\(heart)\(id): " + terminal.paint(text, color)
         )
     }
 }

@@ -10,8 +10,6 @@ struct OutboxCommand {
     private var outbox: Outbox { context.cache.outbox }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     /// - Parameter number: the operation; 0 for all.
     func run(_ verb: Arguments.OutboxVerb, _ number: Int64) async throws {
         switch verb {
@@ -76,7 +74,7 @@ struct OutboxCommand {
                     + terminal.paint(context.stateText(entry), color) + "  "
                     + terminal.paint(TimeText.text(from: entry.enqueuedAt, to: context.now), .dim)
             )
-            if let error = reason(entry) { terminal.line("     " + TextWidth.clean(error)) }
+            if let error = reason(entry) { terminal.line("     " + error) }
             if let fields = try fields(entry) { terminal.line("     " + fields) }
         }
         if entries.isEmpty { terminal.line("The outbox is empty.") }

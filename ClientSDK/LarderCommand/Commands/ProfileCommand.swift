@@ -8,25 +8,23 @@ struct ProfileCommand {
     let context: CommandContext
     private var client: LarderClient { context.client }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ who: String?, _ edits: [Arguments.ProfileEdit]) async throws {
         let id = try await identifier(who)
         if !edits.isEmpty { try await edit(id, edits) }
         let reading = try await context.read(client.profiles.resource(id), called: "\(who ?? context.user)'s profile")
         guard let profile = reading.snapshot.value else { return }
         if context.terminal.isJSON {
-            return context.terminal.json(try Badge(reading.snapshot).json(withItem: profile))
+            return context.terminal.json(try reading.snapshot.json(withItem: profile))
         }
         for line in Self.lines(profile, context.terminal) { context.terminal.line(line) }
         context.terminal.line(context.footer(reading))
     }
 
     private static func lines(_ profile: Profile, _ terminal: Terminal) -> [String] {
-        let name = terminal.paint(TextWidth.clean(profile.displayName), .bold)
-        let handle = terminal.paint("@" + TextWidth.clean(profile.handle), .cyan)
-        let rest = [profile.bio, profile.location].filter { !$0.isEmpty }.map { "  " + TextWidth.clean($0) }
-        return ["\(name)  \(handle)  \(terminal.paint(TextWidth.clean(profile.id), .dim))"] + rest
+        let name = terminal.paint(profile.displayName, .bold)
+        let handle = terminal.paint("@" + profile.handle, .cyan)
+        let rest = [profile.bio, profile.location].filter { !$0.isEmpty }.map { "  " + $0 }
+        return ["\(name)  \(handle)  \(terminal.paint(profile.id, .dim))"] + rest
     }
 
     private func edit(_ id: String, _ edits: [Arguments.ProfileEdit]) async throws {

@@ -7,8 +7,6 @@ import LarderModels
 struct SearchCommand {
     let context: CommandContext
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ text: String) async throws {
         let search = context.client.search
         let limit = context.arguments.limit ?? 10
@@ -26,9 +24,9 @@ struct SearchCommand {
         )
         let found = FoundEntities(people: people.items, posts: posts.items)
         if context.terminal.isJSON {
-            return context.terminal.json(.members([("badge", Badge(posts.reading.snapshot).json)] + (try found.json)))
+            return context.terminal.json(.members([("badge", posts.reading.snapshot.badgeJSON)] + (try found.json)))
         }
-        for line in await found.lines(NameCache(context), context) { context.terminal.line(line) }
+        for line in await found.lines(context) { context.terminal.line(line) }
         if found.isEmpty { context.terminal.line("Nothing has all words of '\(text)'.") }
         context.terminal.line(context.footer(posts.reading))
     }

@@ -8,8 +8,6 @@ struct SessionCommand {
     let context: CommandContext
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func login() async throws {
         switch context.connection {
         case .open: break
@@ -18,10 +16,8 @@ struct SessionCommand {
         }
         try context.state.remember(context.user, on: context.arguments.server)
         let id = context.client.session.userID
-        if terminal.isJSON {
-            return terminal.json(.members([("user", .string(context.user)), ("id", id.map { .string($0) })]))
-        }
-        terminal.line(
+        terminal.result(
+            [("user", .string(context.user)), ("id", id.map { .string($0) })],
             terminal.paint("✓ ", .green) + "\(context.user) (\(id ?? "")) is signed in on \(context.arguments.server)"
         )
     }
@@ -48,8 +44,8 @@ struct SessionCommand {
         if context.state.user(on: context.arguments.server) == context.user {
             try context.state.remember(nil, on: context.arguments.server)
         }
-        if terminal.isJSON { return terminal.json(.members([("signedOut", .string(context.user))])) }
-        terminal.line(
+        terminal.result(
+            [("signedOut", .string(context.user))],
             terminal.paint("✓ ", .green) + "\(context.user) is signed out; all data of the account was erased"
         )
     }

@@ -8,22 +8,19 @@ struct SyncCommand {
     private var sync: ChangeSync { context.client.sync }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run() async throws {
         let before = sync.token
         switch context.connection {
         case .open: break
         case .offline:
             guard let before else { throw Failure("There is no change token yet. Run once without --offline.") }
-            if terminal.isJSON { return terminal.json(.members([("token", .string(before))])) }
-            return terminal.line("applied up to token \(Self.short(before)); not checked for newer changes (--offline)")
+            let text = "applied up to token \(Self.short(before)); not checked for newer changes (--offline)"
+            return terminal.result([("token", .string(before))], text)
         case .unreachable(let error): throw error
         }
         guard !context.arguments.isLive else { return await follow() }
         let start = context.uptime.uptime
         let count = try await sync.catchUp()
-        context.recorder.telemetry.record(.sync(feature: "changes", applied: count, remaining: 0))
         let status = sync.status
         guard !terminal.isJSON else {
             return terminal.json(
@@ -82,7 +79,7 @@ struct SyncCommand {
         if new > 0 { return "\(new) change\(new == 1 ? "" : "s") applied (\(status.applied) in total)" }
         if status.resyncs > last?.resyncs ?? 0 { return "the change token has expired: all stored data is stale" }
         if status.isCaughtUp, last?.isCaughtUp != true { return "up to date" }
-        return status.failure.flatMap { $0 == last?.failure ? nil : TextWidth.clean($0) }
+        return status.failure.flatMap { $0 == last?.failure ? nil : $0 }
     }
 
     /// The first characters of a token.

@@ -10,8 +10,6 @@ struct TasksCommand {
     private var client: LarderClient { context.client }
     private var terminal: Terminal { context.terminal }
 
-    init(_ context: CommandContext) { self.context = context }
-
     func run(_ action: Arguments.TaskAction) async throws {
         switch action {
         case .list(let statuses, let assignee, let dueUntil, let order):
@@ -23,14 +21,14 @@ struct TasksCommand {
             var person: String?
             if let who { person = try await self.person(who) }
             let added = try client.tasks.add(title, assignee: person, due: due)
-            try await finish(added.operation, "new task: \(TextWidth.fit(TextWidth.clean(title), 40))")
+            try await finish(added.operation, "new task: \(TextWidth.fit(title, 40))")
         case .set(let id, let status): try await edit(id, "status \(status.rawValue)") { $0.status = status }
         case .assign(let id, let who):
             var assignee: String?
             if let who { assignee = try await person(who) }
             try await edit(id, "assignee \(assignee ?? "nobody")") { [assignee] in $0.assigneeID = assignee }
         case .due(let id, let date): try await edit(id, "due \(date ?? "none")") { $0.due = date }
-        case .delete(let id): try await finish(try client.tasks.delete(id), "delete \(TextWidth.clean(id))")
+        case .delete(let id): try await finish(try client.tasks.delete(id), "delete \(id)")
         }
     }
 
@@ -48,26 +46,22 @@ struct TasksCommand {
     private func list(_ filter: TaskFilter) async throws {
         let reading = try await context.read(client.tasks.list(filter), called: "tasks")
         let tasks = context.first(context.arguments.limit ?? 50, of: reading.snapshot, called: "tasks")
-        if terminal.isJSON {
-            return terminal.json(try Badge(reading.snapshot).json(with: tasks))
+        try await context.show(tasks, reading, orElse: "No such tasks.") {
+            let names = await context.people(tasks.compactMap(\.assigneeID))
+            return tasks.map { line($0, names) }
         }
-        var names = NameTable()
-        await names.load(tasks.compactMap(\.assigneeID), in: context)
-        for task in tasks { terminal.line(line(task, names)) }
-        if tasks.isEmpty { terminal.line("No such tasks.") }
-        terminal.line(context.footer(reading))
     }
 
-    private func line(_ task: WorkItem, _ names: NameTable) -> String {
+    private func line(_ task: WorkItem, _ names: [String: Profile]) -> String {
         let colors: [WorkItem.Status: Terminal.Color] = [.open: .yellow, .started: .cyan, .done: .green]
-        let id = task.isPending ? "(new)" : TextWidth.clean(task.id)
+        let id = task.isPending ? "(new)" : task.id
         var parts = [
             terminal.paint(TextWidth.pad(id, 9), .dim),
             terminal.paint(TextWidth.pad(task.status.rawValue, 7), colors[task.status] ?? .dim),
             TextWidth.pad(task.due ?? "–", 10), TextWidth.pad(task.assigneeID.map { names.handle($0) } ?? "nobody", 10),
-            TextWidth.clean(task.title),
+            task.title,
         ]
-        if task.isPending { parts.append(terminal.paint("(not sent yet: \(TextWidth.clean(task.id)))", .yellow)) }
+        if task.isPending { parts.append(terminal.paint("(not sent yet: \(task.id))", .yellow)) }
         return parts.joined(separator: "  ")
     }
 
@@ -77,7 +71,7 @@ struct TasksCommand {
     {
         // Only a task that is stored can be edited.
         _ = await context.readQuietly(client.tasks.task(id))
-        try await finish(try client.tasks.edit(id, change), "\(TextWidth.clean(id)): \(text)")
+        try await finish(try client.tasks.edit(id, change), "\(id): \(text)")
     }
 
     private func finish(_ operation: OperationID?, _ text: String) async throws {
@@ -86,7 +80,7 @@ struct TasksCommand {
     }
 
     private func report(_ change: String, _ outcome: String, _ text: String, _ color: Terminal.Color) {
-        guard terminal.isJSON else { return terminal.line("\(change): " + terminal.paint(text, color)) }
-        terminal.json(.members([("change", .string(change)), ("outcome", .string(outcome))]))
+        let members: [(String, JSONValue?)] = [("change", .string(change)), ("outcome", .string(outcome))]
+        terminal.result(members, "\(change): " + terminal.paint(text, color))
     }
 }

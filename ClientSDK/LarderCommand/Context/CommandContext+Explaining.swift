@@ -8,13 +8,7 @@ extension CommandContext {
         let (kept, dropped) = requests.exchanges
         var entries: [JSONValue]?
         var problem: String?
-        do {
-            entries = try await found(kept, in: journal)
-        } catch let failure as Failure {
-            problem = failure.message
-        } catch {
-            problem = "\(error)"
-        }
+        do { entries = try await found(kept, in: journal) } catch { problem = "\(error)" }
         let explanation = Explanation(kept, dropped: dropped, entries, problem: problem)
         if terminal.isJSON { return terminal.json(.members([("explain", explanation.json)])) }
         terminal.line()

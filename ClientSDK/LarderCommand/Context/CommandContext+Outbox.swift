@@ -8,8 +8,12 @@ extension CommandContext {
     ///
     /// - Parameter own: the operations of this command, which prints their outcomes itself.
     func finish(own: Set<OperationID> = []) async {
-        noteConnection()
         await drain()
+        reportOutbox(own: own)
+    }
+
+    private func reportOutbox(own: Set<OperationID>) {
+        noteConnection()
         // An accepted operation leaves the outbox after it was reported.
         let entries = cache.outbox.entries.filter { entry in
             if case .accepted? = events.outcome(of: entry.id) { false } else { true }
@@ -75,13 +79,13 @@ extension CommandContext {
             return "transfer \(MoneyText.text(order.amount)) from \(order.fromAccountID) to \(order.toAccountID)"
         case "message", "post":
             guard let change = input(entry, as: TextChange.self) else { break }
-            let text = TextWidth.fit(TextWidth.clean(change.text), 40)
+            let text = TextWidth.fit(change.text, 40)
             switch change.kind {
             case .create: return change.conversationID.map { "message to \($0): \(text)" } ?? "post: \(text)"
             case .edit: return "edit of \(change.id): \(text)"
             case .delete: return "deletion of \(change.id)"
             }
-        default: if let request = entry.request { return "\(request.method) \(TextWidth.clean(request.path))" }
+        default: if let request = entry.request { return "\(request.method) \(request.path)" }
         }
         return "\(entry.operation) (\(entry.scope))"
     }
@@ -134,7 +138,8 @@ extension CommandContext {
                 : isLate ? "no answer within \(arguments.drainTimeout) s" : "\(arguments.server) cannot be reached"
             await report("queued", "queued (\(reason)); the next command that reaches the server sends it", .yellow)
         }
-        await finish(own: [operation])
+        // Not `finish`, which would wait again for what was just reported as queued.
+        reportOutbox(own: [operation])
         if case .rejected(let error)? = events.outcome(of: operation) {
             throw Failure(
                 "\(change): \(Failure.sentence(error.description)) The change was rolled back; 'larder outbox drop \(operation)' "

@@ -49,10 +49,14 @@ extension CommandContext {
         let reading = try await read(list, called: name)
         var items = reading.snapshot.value?.items ?? []
         var hasMore = connection.isOpen && reading.snapshot.refreshError == nil && arguments.policy?.name != "cacheOnly"
-        while hasMore, items.count < count {
+        // A server may send pages without a new item for ever.
+        var emptyPages = 0
+        while hasMore, items.count < count, emptyPages < 2 {
             do {
+                let known = items.count
                 hasMore = try await timeline.loadOlder(isUserInitiated: true) == .more
                 items = try await cache.value(list, .cacheOnly).items
+                emptyPages = items.count > known ? 0 : emptyPages + 1
             } catch {
                 terminal.note("not all of \(name) could be loaded: \(error.description)")
                 hasMore = false
@@ -101,11 +105,21 @@ extension CommandContext {
         }
     }
 
+    /// Shows a list as JSON, or as lines and a footer.
+    func show<Value>(
+        _ items: some Sequence<some Encodable>,
+        _ reading: Reading<Value>,
+        orElse empty: String = "",
+        _ lines: () async -> [String]
+    ) async throws {
+        guard !terminal.isJSON else { return terminal.json(try reading.snapshot.json(with: items)) }
+        let lines = await lines()
+        for line in lines.isEmpty ? [empty] : lines { terminal.line(line) }
+        terminal.line(footer(reading))
+    }
+
     /// The last line of the output: badge and timing.
     func footer<Value>(_ reading: Reading<Value>) -> String {
-        let badge = Badge(reading.snapshot)
-        let timing = reading.timing
-        return terminal.paint(badge, badge.text(at: now))
-            + (timing.isEmpty ? "" : terminal.paint("   (\(timing))", .dim))
+        terminal.badge(reading.snapshot, at: now) + terminal.paint("   (\(reading.timing))", .dim)
     }
 }

@@ -94,10 +94,7 @@ final class CommandContext: Sendable {
                 sockets,
                 monitor: monitor,
                 makeRequestID: requests.map { log in { @Sendable in log.makeID() } },
-                onExchange: { exchange in
-                    telemetry.record(exchange, feature: LarderClient.feature(of: exchange.request))
-                    requests?.note(exchange)
-                }
+                onExchange: { requests?.note($0) }
             )
         var configuration = LarderClient.Configuration(transport: transport)
         configuration.webSockets = sockets.webSockets()
@@ -106,13 +103,11 @@ final class CommandContext: Sendable {
             configuration.inspector = arguments.server
             configuration.inspectorToken = ControlClient.token(environment)
         }
-        // The command has its own monitor and recorder.
+        // The command has its own monitor.
         configuration.services = .none
+        configuration.services.telemetry = .given(telemetry)
         configuration.cache.mayUseNetwork = { networkGate.isOpen }
-        configuration.cache.onEvent = { event in
-            events.note(event)
-            telemetry.record(event)
-        }
+        configuration.cache.onEvent = { events.note($0) }
         do {
             client = try await LarderClient(
                 server: arguments.server,

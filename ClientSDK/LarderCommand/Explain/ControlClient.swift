@@ -6,26 +6,16 @@ struct ControlClient {
     let server: String
     /// The token of the control plane, from `LARDER_CONTROL_TOKEN`; nil: none.
     let token: String?
-    private let reading: SocketTransport
-    /// The server waits up to 35 s for a client that is asked to do something.
-    private let acting = SocketTransport(timeout: .seconds(40))
+    private let transport: SocketTransport
 
     init(_ arguments: Arguments, _ environment: [String: String]) {
         server = arguments.server
-        reading = SocketTransport(timeout: .seconds(arguments.timeout))
+        transport = SocketTransport(timeout: .seconds(arguments.timeout))
         token = Self.token(environment)
     }
 
     static func token(_ environment: [String: String]) -> String? {
         environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// - Throws: `Failure` if there is no control plane, or it may not be used.
-    func get(_ path: String) async throws(Failure) -> JSONValue { try await send(.get, path, nil) }
-
-    /// - Throws: `Failure` with the server's word.
-    func post(_ path: String, _ members: [String: JSONValue]) async throws(Failure) {
-        _ = try await send(.post, path, members)
     }
 
     /// The number of the newest entry of the journal; 0 if the journal cannot be read.
@@ -34,20 +24,12 @@ struct ControlClient {
         do throws(Failure) { return try await get("/journal?limit=1")["written"]?.integer ?? 0 } catch { return 0 }
     }
 
-    private func send(
-        _ method: Method,
-        _ path: String,
-        _ members: [String: JSONValue]?
-    ) async throws(Failure) -> JSONValue {
-        var request = TransportRequest(method: method, url: "\(server)/_larder\(path)")
+    /// - Throws: `Failure` if there is no control plane, or it may not be used.
+    func get(_ path: String) async throws(Failure) -> JSONValue {
+        var request = TransportRequest(url: "\(server)/_larder\(path)")
         if let token { request.fields.set(.authorization, "Bearer \(token)") }
-        if let members {
-            var writer = JSONWriter()
-            writer.value(.members(members.map { ($0.key, $0.value) }))
-            request.body = writer.bytes
-        }
         do {
-            let response = try await (method == .get ? reading : acting).send(request)
+            let response = try await transport.send(request)
             let document = response.body.isEmpty ? .null : try JSONParser.parse(response.body)
             guard (200..<300).contains(response.status.code) else {
                 throw Failure(

@@ -48,8 +48,8 @@ struct Explanation {
             let exchange = line.exchange
             let reply = exchange.status.map { "\($0)" } ?? "no reply (\(exchange.failure ?? "unknown"))"
             let size = SizeText.text(Int64(exchange.bytesReceived))
-            text.append(TextWidth.clean("\(number + 1)  \(exchange.request.method) \(exchange.target)"))
-            text.append(TextWidth.clean("   reason   \(exchange.reason ?? "a request of the command itself")"))
+            text.append("\(number + 1)  \(exchange.request.method) \(exchange.target)")
+            text.append("   reason   \(exchange.reason ?? "a request of the command itself")")
             text.append("   reply    \(reply), \(size) in \(TimeText.text(exchange.duration))")
             guard let verdicts = line.verdicts else {
                 if problem == nil { text.append("   verdict  not in the server's journal") }
@@ -58,7 +58,7 @@ struct Explanation {
             for verdict in verdicts {
                 let waste = Self.waste(verdict.wastedBytes, verdict.wastedTime)
                 let words = verdict["text"]?.string ?? ""
-                text.append(TextWidth.clean("   verdict  \(words)\(waste.isEmpty ? "" : " [wasted: \(waste)]")"))
+                text.append("   verdict  \(words)\(waste.isEmpty ? "" : " [wasted: \(waste)]")")
             }
             if verdicts.isEmpty { text.append("   verdict  nothing to object to") }
         }
@@ -67,7 +67,7 @@ struct Explanation {
         let waste = Self.waste(wastedBytes, wastedTime)
         let count = "\(lines.count) request\(lines.count == 1 ? "" : "s")"
         if let problem {
-            text.append(TextWidth.clean("\(count), \(bytes). No verdicts: \(problem)"))
+            text.append("\(count), \(bytes). No verdicts: \(problem)")
         } else {
             text.append("\(count), \(bytes); wasted: \(waste.isEmpty ? "nothing" : waste).")
         }

@@ -58,6 +58,8 @@ extension TelemetryEvent.Kind {
             self = .networkLevel(level, from: old, cause: text("cause") ?? "")
         case ("gateRejected", _): self = .gateRejected(feature: feature, reason: text("reason") ?? "")
         case ("request", _):
+            // One that did not fit its record has no members.
+            guard json["duration"] != nil else { return nil }
             self = .request(
                 feature: feature,
                 status: json["status"]?.integer.map { Int(clamping: $0) },
@@ -88,11 +90,8 @@ enum EventText {
     /// One line: the kind, and its members as `name=value`, as `--trace` prints them.
     static func text(_ record: FlightRecorder.Record) -> String {
         let json: JSONValue
-        do { json = try JSONParser.parse(Array(record.json.utf8)) } catch {
-            // It was truncated.
-            return TextWidth.clean(record.json)
-        }
-        guard case .object(let object) = json else { return TextWidth.clean(record.json) }
-        return TextWidth.clean(TelemetryEvent.line(object.members.map { ($0.name, $0.value) }))
+        do { json = try JSONParser.parse(Array(record.json.utf8)) } catch { return record.json }
+        guard case .object(let object) = json else { return record.json }
+        return TelemetryEvent.line(object.members.map { ($0.name, $0.value) })
     }
 }

@@ -45,7 +45,12 @@ struct RunHistory {
     /// Reads the files of flight recorders.
     init(paths: [String]) {
         for path in paths {
-            do { read(try FlightRecorder.records(path: path), isBusy: FlightRecorder.isOpen(path: path)) } catch {
+            // A command may end, or begin, while its records are read.
+            let wasBusy = FlightRecorder.isOpen(path: path)
+            do {
+                let records = try FlightRecorder.records(path: path)
+                read(records, isBusy: wasBusy || FlightRecorder.isOpen(path: path))
+            } catch {
                 problems.append("\(error.description) If it is a recorder, remove it so that runs are recorded again.")
             }
         }

@@ -1,6 +1,5 @@
 import Foundation
 import Larder
-import LarderArguments
 import LarderServer
 
 /// Records the events of a run for `larder doctor`, in a file that survives a crash.
@@ -30,7 +29,7 @@ final class RunRecorder: Sendable {
         case .success(let recorder):
             telemetry = Telemetry(recorder: recorder)
             let session = String(UInt64.random(in: 0 ... .max), radix: 16)
-            telemetry.setLabels(TelemetryEvent.Labels(session: session, appVersion: MockBackend.version))
+            telemetry.setLabels(session: session, appVersion: MockBackend.version)
             failure = nil
             telemetry.record(.note(name: Self.beginning, detail: command))
         case .failure(let error):
@@ -67,14 +66,6 @@ final class RunRecorder: Sendable {
 
     /// Writes the end of the run.
     func end(_ error: (any Error)? = nil) {
-        telemetry.record(.note(name: Self.ending, detail: error.map(Self.message) ?? ""))
-    }
-
-    private static func message(_ error: any Error) -> String {
-        switch error {
-        case let error as Failure: error.message
-        case let error as UsageError: error.message
-        default: "\(error)"
-        }
+        telemetry.record(.note(name: Self.ending, detail: error.map { "\($0)" } ?? ""))
     }
 }

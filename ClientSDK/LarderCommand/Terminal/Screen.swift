@@ -19,7 +19,9 @@ final class Screen {
     func show(_ lines: [String]) {
         guard terminal.isTerminal else { return }
         last = lines
-        let frame = lines.prefix(terminal.size.rows - 1).map { $0 + "\u{1b}[K" }.joined(separator: "\r\n")
+        let frame = lines.prefix(terminal.size.rows - 1).map { terminal.printable($0) + "\u{1b}[K" }.joined(
+            separator: "\r\n"
+        )
         terminal.write("\u{1b}[H" + frame + "\u{1b}[J")
     }
 }

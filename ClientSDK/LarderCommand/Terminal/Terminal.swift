@@ -35,10 +35,16 @@ struct Terminal: Sendable {
     /// Writes text without a line break. If the reader has closed the pipe, the process ends by SIGPIPE.
     func write(_ text: String) { Self.write(text, to: STDOUT_FILENO) }
 
-    func line(_ text: String = "") { write(text + "\n") }
+    /// Writes a line. Text of a server cannot control the terminal: only the colours of `paint` are kept. JSON is written as it is.
+    func line(_ text: String = "") { write((isJSON ? text : printable(text)) + "\n") }
 
     /// Writes a JSON document and a line break.
     func json(_ value: JSONValue) { line(value.line) }
+
+    /// Writes a result as a JSON document or as a line.
+    func result(_ members: [(String, JSONValue?)], _ text: String) {
+        if isJSON { json(.members(members)) } else { line(text) }
+    }
 
     /// Writes a one-line message to standard error.
     func note(_ text: String) { Self.write("larder: \(TextWidth.clean(text))\n", to: STDERR_FILENO) }
@@ -69,7 +75,7 @@ struct Terminal: Sendable {
 
     // MARK: Colours
 
-    enum Color: String {
+    enum Color: String, CaseIterable {
         case dim = "2"
         case bold = "1"
         case red = "31"
@@ -83,10 +89,24 @@ struct Terminal: Sendable {
         hasColor ? "\u{1b}[\(color.rawValue)m\(text)\u{1b}[0m" : text
     }
 
-    /// The text in the colour of the badge: green if fresh, yellow if stale, red after a failure or if nothing is stored.
-    func paint(_ badge: Badge, _ text: String) -> String {
-        if badge.failure != nil || badge.freshness == .missing { return paint(text, .red) }
-        return paint(text, badge.freshness.isFresh ? .green : .yellow)
+    /// The text with its control characters replaced, apart from the colours of `paint`.
+    func printable(_ text: String) -> String {
+        guard hasColor else { return TextWidth.clean(text) }
+        let start = "\u{1b}["
+        let colors = (Color.allCases.map(\.rawValue) + ["0"]).map { $0 + "m" }
+        let parts = text.split(separator: start, omittingEmptySubsequences: false).map { String($0) }
+        return parts.dropFirst().reduce(TextWidth.clean(parts[0])) { printed, part in
+            let color = colors.first { part.hasPrefix($0) }
+            let kept = color.map { start + $0 } ?? TextWidth.clean(start)
+            return printed + kept + TextWidth.clean(String(part.dropFirst(color?.count ?? 0)))
+        }
+    }
+
+    /// The badge of a snapshot: green if fresh, yellow if stale, red after a failure or if nothing is stored.
+    func badge<Value>(_ snapshot: Snapshot<Value>, at now: WallTime) -> String {
+        let text = snapshot.badge(at: now)
+        if snapshot.refreshError != nil || snapshot.freshness == .missing { return paint(text, .red) }
+        return paint(text, snapshot.freshness.isFresh ? .green : .yellow)
     }
 }
 

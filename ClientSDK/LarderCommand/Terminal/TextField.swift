@@ -12,8 +12,11 @@ struct TextField {
         case end
     }
 
+    /// The bytes of a line of a pipe that are read; the rest of a longer line is skipped.
+    private static let lineMaximum = 4_096
+
     private var text = ""
-    /// Bytes of a character or of a key that has not arrived whole.
+    /// Bytes of a character, a key or a line that has not arrived whole.
     private var pending: [UInt8] = []
 
     /// What keys mean: text, backspace, Ctrl-U (nothing is left), the arrows and pages up and down, and Ctrl-D (the end).
@@ -49,6 +52,27 @@ struct TextField {
         return [.text(text)]
     }
 
+    /// The lines of a pipe: each is the text of the field.
+    mutating func piped(_ bytes: some Sequence<UInt8>) -> [Input] {
+        var inputs: [Input] = []
+        for byte in bytes {
+            guard byte == UInt8(ascii: "\n") else {
+                if pending.count < Self.lineMaximum { pending.append(byte) }
+                continue
+            }
+            inputs.append(line())
+        }
+        return inputs
+    }
+
+    /// The end of a pipe, after a last line without a line break.
+    mutating func pipeEnded() -> [Input] { (pending.isEmpty ? [] : [line()]) + [.end] }
+
+    private mutating func line() -> Input {
+        defer { pending = [] }
+        return .text(String(decoding: pending, as: UTF8.self))
+    }
+
     /// Whether keys are read one by one: standard input is a terminal, and so is the output.
     static func readsKeys(_ terminal: Terminal) -> Bool { terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
 
@@ -57,26 +81,14 @@ struct TextField {
         let thread = Thread {
             var field = TextField()
             var buffer = [UInt8](repeating: 0, count: 4_096)
-            var line: [UInt8] = []
             while true {
                 let count = unsafe Glibc.read(STDIN_FILENO, &buffer, buffer.count)
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else { break }
-                if keys {
-                    for input in field.typed(buffer[..<count]) { receive(input) }
-                    continue
-                }
-                for byte in buffer[..<count] {
-                    guard byte == UInt8(ascii: "\n") else {
-                        line.append(byte)
-                        continue
-                    }
-                    receive(.text(String(decoding: line, as: UTF8.self)))
-                    line = []
-                }
+                let bytes = buffer[..<count]
+                for input in keys ? field.typed(bytes) : field.piped(bytes) { receive(input) }
             }
-            if !line.isEmpty { receive(.text(String(decoding: line, as: UTF8.self))) }
-            receive(.end)
+            for input in keys ? [.end] : field.pipeEnded() { receive(input) }
         }
         thread.name = "larder input"
         thread.start()

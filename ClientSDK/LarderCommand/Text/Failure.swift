@@ -1,8 +1,9 @@
 import Larder
 
 /// A failure of the server, the network or the disk: one line that ends with what to do.
-struct Failure: Error {
+struct Failure: Error, CustomStringConvertible {
     let message: String
+    var description: String { message }
 
     init(_ message: String) { self.message = message }
 

@@ -31,8 +31,9 @@ enum TextWidth {
         )
     }
 
-    /// The longest prefix that fits into `width` columns; it ends with `…` if text was cut off.
+    /// The longest prefix that fits into `width` columns, clean; it ends with `…` if text was cut off.
     static func fit(_ text: String, _ width: Int) -> String {
+        let text = clean(text)
         guard columns(text) > width else { return text }
         var room = max(0, width - 1)
         var kept = ""
@@ -44,8 +45,8 @@ enum TextWidth {
         return kept + "…"
     }
 
-    /// Pads the text with spaces to `width` columns.
+    /// The clean text, padded with spaces to `width` columns.
     static func pad(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - columns(text)))
+        clean(text) + String(repeating: " ", count: max(0, width - columns(text)))
     }
 }

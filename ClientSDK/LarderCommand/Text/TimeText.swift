@@ -5,22 +5,13 @@ enum TimeText {
     /// A relative time: `just now`, `12 s ago`, `2 min ago`, `3 h ago`, `5 d ago`; for future times, `in 2 min`.
     static func text(from time: WallTime, to now: WallTime) -> String {
         let seconds = (now - time).nanosecondsSaturating / 1_000_000_000
-        if seconds < -1 { return "in \(length(-seconds))" }
-        return seconds < 2 ? "just now" : "\(length(seconds)) ago"
+        if seconds < -1 { return "in \(Freshness.Notice.rounded(.seconds(-seconds)))" }
+        return seconds < 2 ? "just now" : "\(Freshness.Notice.rounded(.seconds(seconds))) ago"
     }
 
     /// The same for an RFC 3339 time; the text itself if it cannot be parsed.
     static func text(from time: String, to now: WallTime) -> String {
         WallTime(rfc3339: time).map { text(from: $0, to: now) } ?? time
-    }
-
-    private static func length(_ seconds: Int64) -> String {
-        switch seconds {
-        case ..<60: "\(seconds) s"
-        case ..<3_600: "\(seconds / 60) min"
-        case ..<86_400: "\(seconds / 3_600) h"
-        default: "\(seconds / 86_400) d"
-        }
     }
 
     /// A duration: `900 µs`, `3 ms`, `1.2 s`.

@@ -59,68 +59,43 @@ extension TourScene {
                     ("POST", "/v1/likes"), ("PUT", "/v1/posts/*/like"), ("POST", "/v1/conversations/*/messages"),
                     ("POST", "/v1/transfers"),
                 ]
-                for (method, path) in writes {
-                    try world.set(
-                        Fault(
-                            id: "\(method) \(path)",
-                            .loseReply(.reset),
-                            when: FaultMatch(method, path),
-                            occurrence: once
-                        )
-                    )
-                }
+                try world.fail(.loseReply(.reset), on: writes, once)
             },
         ]
     }
 
     /// The same visit with three clients on five networks.
     func features() async throws -> TourChapter {
-        var chapter = begin(
-            .features,
-            "A person, who does something each second, opens the feed and a profile, likes a post, sends a message, makes a transfer, closes the app, opens the feed and the "
-                + "profile again, and once more without a network. What does the visit cost, when is the feed shown, which acts end with an "
-                + "error, and which of the three writes were not done, or done twice?"
-        )
-        var rows: [[TourValue]] = []
-        var visits: [Strategy: [Visit]] = [:]
-        let results = try await withThrowingTaskGroup(of: (Int, Strategy, Visit).self) { group in
-            for (index, network) in Network.all.enumerated() {
-                for strategy in Strategy.allCases {
-                    group.addTask { (index, strategy, try await self.visit(network, strategy)) }
-                }
+        let cases = Network.all.flatMap { network in Strategy.allCases.map { (network: network, strategy: $0) } }
+        let visits = try await atOnce(cases) { try await self.visit($0.network, $0.strategy) }
+        func sums(_ count: (Visit) -> Int) -> String {
+            let sums = Strategy.allCases.map { strategy in
+                zip(cases, visits).reduce(0) { $0 + ($1.0.strategy == strategy ? count($1.1) : 0) }
             }
-            var results = [[Strategy: Visit]](repeating: [:], count: Network.all.count)
-            for try await (index, strategy, visit) in group { results[index][strategy] = visit }
-            return results
+            return "\(sums[0]), \(sums[1]) and \(sums[2])"
         }
-        for (network, visitsOfNetwork) in zip(Network.all, results) {
-            for strategy in Strategy.allCases {
-                guard let visit = visitsOfNetwork[strategy] else { continue }
-                visits[strategy, default: []].append(visit)
-                rows.append([.text(network.name), .text(strategy.rawValue)] + visit.row)
-            }
-        }
-        chapter.exhibits = [
-            .table(
+        return TourChapter(
+            name: .features,
+            question:
+                "A person, who does something each second, opens the feed and a profile, likes a post, sends a message, makes a transfer, "
+                + "closes the app, opens the feed and the profile again, and once more without a network. What does the visit cost, when is the "
+                + "feed shown, which acts end with an error, and which of the three writes were not done, or done twice?",
+            tables: [
                 TourTable(
                     title: "Nine acts of a person",
                     columns: [
                         "network", "client", "requests", "bytes", "first feed", "after restart", "offline", "errors",
                         "not done", "done twice",
                     ],
-                    rows: rows
+                    rows: zip(cases, visits).map { one, visit in
+                        [.text(one.network.name), .text(one.strategy.rawValue)] + visit.row
+                    }
                 )
-            )
-        ]
-        func sum(_ strategy: Strategy, _ count: (Visit) -> Int) -> Int {
-            visits[strategy, default: []].map(count).reduce(0, +)
-        }
-        chapter.answer =
-            "Errors over all networks: \(sum(.larder, \.errors)) with Larder, \(sum(.none, \.errors)) without a cache, "
-            + "\(sum(.dictionary, \.errors)) with repetitions. Of 15 writes, \(sum(.larder, \.lost)), \(sum(.none, \.lost)) and "
-            + "\(sum(.dictionary, \.lost)) were not done; \(sum(.larder, \.doubled)), \(sum(.none, \.doubled)) and "
-            + "\(sum(.dictionary, \.doubled)) were done twice."
-        return chapter
+            ],
+            answer:
+                "Over all networks, with Larder, without a cache and with a dictionary: \(sums(\.errors)) acts ended with an error; of 15 "
+                + "writes \(sums(\.lost)) were not done, and \(sums(\.doubled)) were done twice."
+        )
     }
 
     private func visit(_ network: Network, _ strategy: Strategy) async throws -> Visit {
@@ -129,8 +104,8 @@ extension TourScene {
         let client: any TourVisitor =
             switch strategy {
             case .larder: try await LarderVisitor(self, world, client(world))
-            case .none: PlainVisitor(try await PlainClient(world, "plain", keeps: nil, attempts: 1))
-            case .dictionary: PlainVisitor(try await PlainClient(world, "plain", keeps: .seconds(300), attempts: 3))
+            case .none: try await PlainClient(world, "plain", keeps: nil, attempts: 1)
+            case .dictionary: try await PlainClient(world, "plain", keeps: .seconds(300), attempts: 3)
             }
         defer { client.close() }
         var visit = Visit()

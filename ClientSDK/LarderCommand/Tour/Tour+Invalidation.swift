@@ -5,56 +5,8 @@ import LarderModels
 import LarderServer
 
 extension TourScene {
-    /// A profile whose lifetime of five minutes runs out while a person looks at it again and again.
-    func draining() async throws -> TourSteps {
-        let world = try world()
-        let clock = ManualClock(SystemWallClock().now)
-        let client = try await client(world, clock: clock)
-        defer { client.close() }
-        let lifetime = Duration.seconds(300)
-        var profile = client.profiles.resource("user_3")
-        profile.freshness = .timeToLive(lifetime)
-        let resource = profile
-        func left(_ label: String) -> TourSteps.Box {
-            let left = client.cache.stored(resource)?.expiresAt.map { max(.zero, $0 - clock.now) } ?? .zero
-            return TourSteps.Box(
-                label: "lifetime left \(label)",
-                text: "\(TourValue.duration(left).text) of \(TourValue.duration(lifetime).text)",
-                tone: left > .zero ? .good : .warning,
-                share: left / lifetime
-            )
-        }
-        var steps = TourSteps(title: "A lifetime that drains: a look every 90 seconds", steps: [])
-        for look in 1...8 {
-            let was = client.cache.stored(resource)?.freshness ?? .missing
-            let before = left("before")
-            let traffic = try await cost(world) { try await client.cache.value(resource, .cacheFirst) }.traffic
-            steps.steps.append(
-                TourSteps.Step(
-                    caption: "look \(look): the profile was \(was)",
-                    boxes: [
-                        before,
-                        TourSteps.Box(
-                            label: "this look",
-                            text: traffic.text,
-                            tone: traffic.requests == 0 ? .good : .warning
-                        ),
-                        left("after"),
-                    ]
-                )
-            )
-            clock.advance(by: .seconds(90))
-        }
-        return steps
-    }
-
     /// The same edits under four ways to keep a copy right.
     func invalidation() async throws -> TourChapter {
-        var chapter = begin(
-            .invalidation,
-            "For an hour a profile is edited about every five minutes, and a person looks at it every ten seconds. What does each way to keep "
-                + "it right cost, and how long does the person see an old text?"
-        )
         var random = SeededGenerator(seed: 3)
         var edits: [Int] = []
         var at = 0.0
@@ -78,13 +30,18 @@ extension TourScene {
             [.count($0.traffic.requests), .bytes($0.traffic.bytes), .count($0.old), .duration(.seconds($0.old * 10))]
         }
         let old = results.map { $0.old }
-        chapter.exhibits = [.table(table), .steps(try await draining())]
-        chapter.answer =
-            "Short lifetimes cost requests, long ones show old texts (\(old[1]) looks). Asking for the version is always right and costs a request "
-            + "for each look. A push that tells the version was right at \(360 - old[3]) of 360 looks; it costs a request at the next look, and "
-            + "one after five minutes without an edit (LarderClient.received). Events were right at \(360 - old[4]) looks, and cost something "
-            + "only when something changed."
-        return chapter
+        return TourChapter(
+            name: .invalidation,
+            question:
+                "For an hour a profile is edited about every five minutes, and a person looks at it every ten seconds. What does each way "
+                + "to keep it right cost, and how long does the person see an old text?",
+            tables: [table],
+            answer:
+                "Short lifetimes cost requests, long ones show old texts (\(old[1]) looks). Asking for the version is always right and costs a "
+                + "request for each look. A push that tells the version was right at \(360 - old[3]) of 360 looks; it costs a request at the "
+                + "next look, and one after five minutes without an edit (LarderClient.received). Events were right at \(360 - old[4]) looks, "
+                + "and cost something only when something changed."
+        )
     }
 
     private enum Keeping {

@@ -5,72 +5,45 @@ import LarderServer
 extension TourScene {
     /// Two clients page through one feed while it changes.
     func paging() async throws -> TourChapter {
-        var chapter = begin(
-            .paging,
-            "Two clients read a feed of 240 posts in pages of 20. After each page somebody publishes two posts and deletes an old one. Which "
-                + "posts does each client see twice, and which never?"
-        )
         let (table, results) = try await TourTable.measured(
             "Posts that existed all the time",
             columns: ["pages by", "seen twice", "never seen", "requests", "bytes"],
             [(name: "position", value: false), (name: "cursor", value: true)]
         ) { isByCursor in
-            let (pages, kept, traffic) = try await page(isByCursor)
-            let seen = pages.flatMap { $0 }
+            let (seen, kept, traffic) = try await page(isByCursor)
             return (
-                pages: pages, doubled: seen.count - Set(seen).count, missed: kept.subtracting(seen).count,
-                traffic: traffic
+                doubled: seen.count - Set(seen).count, missed: kept.subtracting(seen).count, traffic: traffic
             )
         } row: {
             [.count($0.doubled), .count($0.missed), .count($0.traffic.requests), .bytes($0.traffic.bytes)]
         }
-        let steps = Self.steps([("by position", results[0].pages), ("by cursor", results[1].pages)])
-        chapter.exhibits = [.table(table), .steps(steps)]
-        chapter.answer =
-            "By position \(results[0].doubled) posts came twice and \(results[0].missed) never, because the list moves under the position. By "
-            + "cursor \(results[1].doubled) and \(results[1].missed): a cursor names the post after which the next page begins."
-        return chapter
+        return TourChapter(
+            name: .paging,
+            question:
+                "Two clients read a feed of 240 posts in pages of 20. After each page somebody publishes two posts and deletes an old one. "
+                + "Which posts does each client see twice, and which never?",
+            tables: [table],
+            answer:
+                "By position \(results[0].doubled) posts came twice and \(results[0].missed) never, because the list moves under the position. "
+                + "By cursor \(results[1].doubled) and \(results[1].missed): a cursor names the post after which the next page begins."
+        )
     }
 
-    /// The pages of both clients, side by side.
-    private static func steps(_ clients: [(name: String, pages: [[String]])]) -> TourSteps {
-        var seen = clients.map { _ in Set<String>() }
-        let steps = (0..<(clients.map(\.pages.count).max() ?? 0)).map { number in
-            let boxes = clients.enumerated().compactMap { index, client -> [TourSteps.Box]? in
-                guard number < client.pages.count else { return nil }
-                let page = client.pages[number]
-                let doubled = page.count { seen[index].contains($0) }
-                seen[index].formUnion(page)
-                return [
-                    TourSteps.Box(
-                        label: client.name,
-                        text: "\(page.count) posts, \(doubled) seen before",
-                        tone: doubled > 0 ? .bad : .good,
-                        share: Double(page.count - doubled) / Double(max(1, page.count))
-                    ),
-                    TourSteps.Box(label: "\(client.name): so far", text: "\(seen[index].count) different posts"),
-                ]
-            }
-            return TourSteps.Step(caption: "page \(number + 1); the bar is its new part", boxes: boxes.flatMap { $0 })
-        }
-        return TourSteps(title: "Page by page, while posts come and go", steps: steps)
-    }
-
-    /// Reads all pages; the identifiers of each, those that existed before and after, and the traffic.
-    private func page(_ isByCursor: Bool) async throws -> (pages: [[String]], kept: Set<String>, traffic: TourTraffic) {
+    /// Reads all pages; their identifiers, those that existed before and after, and the traffic.
+    private func page(_ isByCursor: Bool) async throws -> (seen: [String], kept: Set<String>, traffic: TourTraffic) {
         let world = try world()
         let client = try await PlainClient(world, "reader", keeps: nil, attempts: 1)
         let before = try await all(client)
         let last = await world.journal().last?.number ?? 0
         // The newest of these would never be reached by a reader who has passed them.
         let doomed = before.suffix(40).reversed().map { $0 }
-        var pages: [[String]] = []
+        var seen: [String] = []
         var cursor: String?
         for number in 0..<12 {
             let position = isByCursor ? cursor.map { "&after=\($0)" } ?? "" : ""
             let path = isByCursor ? "/v1/feed?limit=20\(position)" : "/v1/feed/pages?limit=20&page=\(number + 1)"
             let page: Page<Post> = try await client.get(path)
-            pages.append(page.items.map(\.id))
+            seen += page.items.map(\.id)
             cursor = page.nextCursor
             for post in 0..<2 {
                 try world.act("POST", "/v1/posts", as: Self.other, "{\"text\":\"news \(number).\(post)\"}")
@@ -79,7 +52,7 @@ extension TourScene {
             if isByCursor, cursor == nil { break }
         }
         let traffic = await TourTraffic(world, after: last)
-        return (pages, Set(before).intersection(try await all(client)), traffic)
+        return (seen, Set(before).intersection(try await all(client)), traffic)
     }
 
     private func all(_ client: PlainClient) async throws -> [String] {

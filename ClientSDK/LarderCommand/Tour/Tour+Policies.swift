@@ -7,11 +7,6 @@ extension TourScene {
 
     /// What each read policy shows, observed and not typed.
     func policies() async throws -> TourChapter {
-        var chapter = begin(
-            .policies,
-            "A read policy says what a read shows from the store and whether it asks the server. Each policy is run on a fresh, a stale and a "
-                + "missing value, with a server and without."
-        )
         let policies: [(String, ReadPolicy)] = [
             ("cacheFirst", .cacheFirst), ("staleWhileRevalidate", .staleWhileRevalidate),
             ("networkFirst", .networkFirst(timeout: nil)), ("cacheAndLoad", .cacheAndLoad), ("cacheOnly", .cacheOnly),
@@ -25,20 +20,23 @@ extension TourScene {
                 rows.append(row)
             }
         }
-        chapter.exhibits = [
-            .table(
+        return TourChapter(
+            name: .policies,
+            question:
+                "A read policy says what a read shows from the store and whether it asks the server. Each policy is run on a fresh, a stale "
+                + "and a missing value, with a server and without.",
+            tables: [
                 TourTable(
                     title:
                         "What an observer was shown (old: what was stored, new: from the server; *: stale; !: with an error)",
                     columns: ["policy", "server"] + Stored.allCases.map(\.rawValue),
                     rows: rows
                 )
-            )
-        ]
-        chapter.answer =
-            "staleWhileRevalidate and cacheAndLoad show what is stored and then what is new; networkFirst waits for the server and falls back; "
-            + "only networkOnly shows nothing of what is stored."
-        return chapter
+            ],
+            answer:
+                "staleWhileRevalidate and cacheAndLoad show what is stored and then what is new; networkFirst waits for the server and falls "
+                + "back; only networkOnly shows nothing of what is stored."
+        )
     }
 
     /// The values that an observer gets, `old* → new`.

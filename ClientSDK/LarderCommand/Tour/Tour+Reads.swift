@@ -3,60 +3,50 @@ import LarderDemo
 import LarderServer
 
 extension TourScene {
-    /// The reads of one profile in six situations.
+    /// The reads of one profile in eight situations.
     func reads() async throws -> TourChapter {
-        var chapter = begin(
-            .reads,
-            "A profile is fresh for five minutes. Where does each read find it, what goes over the network, and what does the person see?"
-        )
         let world = try world()
         let clock = ManualClock(SystemWallClock().now)
         var client = try await client(world, clock: clock)
-        var steps: [TourSteps.Step] = []
         var rows: [[TourValue]] = []
-        func read(_ caption: String) async throws {
+        func read(_ caption: String, after seconds: Int64) async throws {
+            clock.advance(by: .seconds(seconds))
             let client = client
             let (snapshot, traffic, time) = try await cost(world) { try await client.profiles.profile("user_3") }
-            let tone: TourSteps.Tone = snapshot.freshness.isFresh ? .good : snapshot.value == nil ? .bad : .warning
-            steps.append(
-                TourSteps.Step(
-                    caption: caption,
-                    boxes: [
-                        TourSteps.Box(label: "shown from", text: snapshot.source?.rawValue ?? "nothing", tone: tone),
-                        TourSteps.Box(label: "freshness", text: snapshot.freshness.description, tone: tone),
-                        TourSteps.Box(label: "network", text: traffic.text),
-                    ]
-                )
-            )
             rows.append([
-                .text(caption), .text(snapshot.source?.rawValue ?? "–"), .text(snapshot.freshness.description),
-                .text(traffic.text), .duration(time),
+                .text(caption), TourValue(snapshot.expiresAt.map { max(.zero, $0 - clock.now) }),
+                .text(snapshot.source?.rawValue ?? "–"), .text(snapshot.freshness.description), .text(traffic.text),
+                .duration(time),
             ])
         }
-        try await read("first read")
-        try await read("a moment later")
+        try await read("first read", after: 0)
+        try await read("a moment later", after: 0)
+        try await read("90 s later", after: 90)
+        try await read("150 s later", after: 150)
         client.close()
         client = try await self.client(world, clock: clock)
-        try await read("after a restart")
-        clock.advance(by: .seconds(360))
-        try await read("six minutes later, unchanged")
+        try await read("after a restart", after: 0)
+        try await read("six minutes later, unchanged", after: 360)
         try world.act("PATCH", "/v1/me", as: try world.handle("user_3"), "{\"bio\":\"A new text.\"}")
-        clock.advance(by: .seconds(360))
-        try await read("six minutes later, changed")
-        clock.advance(by: .seconds(360))
+        try await read("six minutes later, changed", after: 360)
         try world.set(.offline)
-        try await read("six minutes later, offline")
+        try await read("six minutes later, offline", after: 360)
         client.close()
-        chapter.exhibits = [
-            .steps(TourSteps(title: "Step by step", steps: steps)),
-            .table(
-                TourTable(title: "The same", columns: ["read", "from", "freshness", "network", "time"], rows: rows)
-            ),
-        ]
-        let requests = rows.filter { $0[3] != .text("no request") }.count
-        chapter.answer =
-            "Of \(rows.count) reads \(requests) used the network. An unchanged profile cost a reply without content, and without a network the "
-            + "stored profile was shown and called stale."
-        return chapter
+        let requests = rows.filter { $0[4] != .text("no request") }.count
+        return TourChapter(
+            name: .reads,
+            question:
+                "A profile is fresh for five minutes. Where does each read find it, what goes over the network, and what does the person see?",
+            tables: [
+                TourTable(
+                    title: "Read by read",
+                    columns: ["read", "lifetime left", "from", "freshness", "network", "time"],
+                    rows: rows
+                )
+            ],
+            answer:
+                "Of \(rows.count) reads \(requests) used the network. An unchanged profile cost a reply without content, and without a "
+                + "network the stored profile was shown and called stale."
+        )
     }
 }

@@ -5,20 +5,21 @@ import LarderServer
 
 /// The tour: measures on this machine what Larder claims, with a backend of its own. Each chapter can be run alone.
 struct Tour {
-    private let terminal: Terminal
-
-    init(_ terminal: Terminal) { self.terminal = terminal }
+    let terminal: Terminal
 
     /// Runs the chapters and shows each as soon as it is measured.
     func run(_ arguments: Arguments) async throws {
         let names = arguments.words.isEmpty ? TourName.allCases : arguments.words.compactMap { TourName(rawValue: $0) }
-        let scene = try TourScene()
+        // A page that cannot be written is noticed before the minutes of measuring.
+        try write("", to: arguments.page)
+        let scene = try TourScene(reads: arguments.reads)
+        let text = TourText(width: min(100, terminal.size.columns), paint: terminal.paint)
         var chapters: [TourChapter] = []
-        if !terminal.isJSON { terminal.line(conditions + "\n") }
+        if !terminal.isJSON { for line in text.wrapped(conditions) + [""] { terminal.line(line) } }
         for name in names {
             let chapter = try await scene.chapter(name)
             chapters.append(chapter)
-            if !terminal.isJSON { TourText(terminal: terminal).show(chapter) }
+            if !terminal.isJSON { for line in text.lines(chapter) { terminal.line(line) } }
         }
         await scene.stop()
         if terminal.isJSON {
@@ -26,12 +27,15 @@ struct Tour {
                 .members([("conditions", .string(conditions)), ("chapters", .array(chapters.map(\.json)))])
             )
         }
-        guard let page = arguments.page else { return }
-        do {
-            try Data(TourPage(chapters: chapters, conditions: conditions).html.utf8)
-                .write(to: URL(fileURLWithPath: page))
-        } catch { throw Failure("The page cannot be written to \(page): \(error.localizedDescription)") }
-        terminal.note("The page is in \(page).")
+        try write(TourText.page(chapters, conditions), to: arguments.page)
+        if let page = arguments.page { terminal.note("The page is in \(page).") }
+    }
+
+    private func write(_ text: String, to page: String?) throws(Failure) {
+        guard let page else { return }
+        do { try Data(text.utf8).write(to: URL(fileURLWithPath: page)) } catch {
+            throw Failure("The page cannot be written to \(page): \(error.localizedDescription)")
+        }
     }
 
     /// When and on what machine the tour runs.
@@ -55,21 +59,13 @@ extension TourScene {
     func chapter(_ name: TourName) async throws -> TourChapter {
         switch name {
         case .tiers: try await tiers()
-        case .death: try await death()
         case .reads: try await reads()
         case .taps: try await taps()
         case .invalidation: try await invalidation()
         case .paging: try await paging()
         case .eviction: try await eviction()
         case .policies: try await policies()
-        case .budgets: try await budgets()
-        case .pressure: try await pressure()
         case .features: try await features()
         }
-    }
-
-    /// A chapter without its measurements.
-    func begin(_ name: TourName, _ question: String) -> TourChapter {
-        TourChapter(name: name.rawValue, title: name.title, question: question)
     }
 }

@@ -1,35 +1,21 @@
-import Foundation
 import Larder
 import LarderCoding
 
 /// A chapter of the tour: a question, what was measured, and the answer that the measurements give.
 struct TourChapter: Sendable {
-    let name: String
-    let title: String
+    let name: TourName
     /// What the chapter asks, in one or two sentences.
     let question: String
-    var exhibits: [TourExhibit] = []
+    let tables: [TourTable]
     /// What was seen, made from the measured values.
-    var answer = ""
+    let answer: String
 
-    /// A chapter as JSON, for programs: what was measured, without the figures.
     var json: JSONValue {
-        let tables = exhibits.compactMap { if case .table(let table) = $0 { table.json } else { nil } }
-        return .members([
-            ("name", .string(name)), ("title", .string(title)), ("question", .string(question)),
-            ("answer", .string(answer)), ("tables", .array(tables)),
+        .members([
+            ("name", .string(name.rawValue)), ("title", .string(name.title)), ("question", .string(question)),
+            ("answer", .string(answer)), ("tables", .array(tables.map(\.json))),
         ])
     }
-}
-
-/// What a chapter shows.
-enum TourExhibit: Sendable {
-    case table(TourTable)
-    case bars(TourBars)
-    case curves(TourCurves)
-    case steps(TourSteps)
-    case flow(TourFlow)
-    case tryout(TourTryout)
 }
 
 /// A measured value.
@@ -40,6 +26,8 @@ enum TourValue: Sendable, Hashable {
     case duration(Duration)
     /// Nothing was measured, because the case does not occur.
     case none
+
+    init(_ duration: Duration?) { self = duration.map { .duration($0) } ?? .none }
 
     var text: String {
         switch self {
@@ -76,61 +64,24 @@ struct TourTable: Sendable {
             ("rows", .array(rows.map { .array($0.map(\.json)) })),
         ])
     }
-}
 
-/// One bar for each label.
-struct TourBars: Sendable {
-    let title: String
-    /// Whether a bar's length is the logarithm of its value, for values of different orders of magnitude.
-    var isLogarithmic = false
-    var bars: [(label: String, value: TourValue)]
-
-    var caption: String { title + (isLogarithmic ? " (logarithmic scale)" : "") }
-
-    /// The lengths in 0...1. A value of zero has length 0; on a logarithmic scale the smallest other value has length 0.1.
-    var lengths: [Double] {
-        let values = bars.map { Double($0.value.json.integer ?? 0) }
-        guard let longest = values.max(), longest > 0 else { return values.map { _ in 0 } }
-        guard isLogarithmic, let least = values.filter({ $0 > 0 }).min(), least < longest else {
-            return values.map { $0 / longest }
+    /// Measures cases and makes a row of each: its name, and what `row` makes of the result.
+    ///
+    /// - Returns: the table, and the results in the order of the cases.
+    static func measured<Case, Result>(
+        _ title: String,
+        columns: [String],
+        _ cases: [(name: String, value: Case)],
+        _ measure: (Case) async throws -> Result,
+        row: (Result) -> [TourValue]
+    ) async throws -> (table: TourTable, results: [Result]) {
+        var table = TourTable(title: title, columns: columns, rows: [])
+        var results: [Result] = []
+        for (name, value) in cases {
+            let result = try await measure(value)
+            results.append(result)
+            table.rows.append([.text(name)] + row(result))
         }
-        return values.map { $0 > 0 ? 0.1 + 0.9 * log($0 / least) / log(longest / least) : 0 }
+        return (table, results)
     }
-}
-
-/// Values over time, as steps: a value holds until the next point.
-struct TourCurves: Sendable {
-    struct Curve: Sendable {
-        let label: String
-        var points: [(x: Double, y: Double)]
-    }
-
-    let title: String
-    let x: String
-    let y: String
-    var curves: [Curve]
-}
-
-/// States that follow each other, to be shown one by one.
-struct TourSteps: Sendable {
-    /// What a box says about its content.
-    enum Tone: String, Sendable {
-        case neutral, good, warning, bad, absent
-    }
-
-    struct Box: Sendable {
-        let label: String
-        let text: String
-        var tone = Tone.neutral
-        /// The length of a bar in the box, in 0...1; nil for none.
-        var share: Double?
-    }
-
-    struct Step: Sendable {
-        let caption: String
-        let boxes: [Box]
-    }
-
-    let title: String
-    var steps: [Step]
 }

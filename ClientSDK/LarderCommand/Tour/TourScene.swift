@@ -16,9 +16,11 @@ final class TourScene: Sendable {
     let clock = SystemMonotonicClock()
     /// How long a person looks at the screen before the next act.
     let pause: Duration
+    /// The keys that the chapter about eviction reads; nil: its own.
+    let reads: String?
 
-    init(pause: Duration = .seconds(1)) throws {
-        self.pause = pause
+    init(pause: Duration = .seconds(1), reads: String? = nil) throws {
+        (self.pause, self.reads) = (pause, reads)
         var size = WorldSize()
         size.people = 20
         size.posts = 240
@@ -85,14 +87,30 @@ final class TourScene: Sendable {
     }
 
     /// The times of `count` runs, each of which calls the body `calls` times.
-    func times(_ count: Int, calls: Int = 1, _ body: () async throws -> Void) async throws -> TourTimes {
-        var times: [Duration] = []
+    func times(
+        _ count: Int,
+        calls: Int = 1,
+        _ body: () async throws -> Void
+    ) async throws -> TelemetryTotals.Histogram {
+        var times = TelemetryTotals.Histogram()
         for _ in 0..<count {
             let begin = clock.uptime
             for _ in 0..<calls { try await body() }
-            times.append((clock.uptime - begin) / calls)
+            times.record((clock.uptime - begin) / calls)
         }
-        return TourTimes(times)
+        return times
+    }
+
+    /// Measures cases at the same time; the results are in the order of the cases.
+    func atOnce<Case: Sendable, Result: Sendable>(
+        _ cases: [Case],
+        _ measure: @escaping @Sendable (Case) async throws -> Result
+    ) async throws -> [Result] {
+        try await withThrowingTaskGroup(of: (Int, Result).self) { group in
+            for (index, one) in cases.enumerated() { group.addTask { (index, try await measure(one)) } }
+            let results = try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+            return cases.indices.compactMap { results[$0] }
+        }
     }
 }
 
@@ -125,21 +143,6 @@ struct TourTraffic: Sendable, Hashable {
     }
 }
 
-/// Measured times, in increasing order.
-struct TourTimes: Sendable {
-    private let sorted: [Duration]
-
-    init(_ times: [Duration]) { sorted = times.sorted() }
-
-    private func share(_ share: Double) -> Duration {
-        sorted.isEmpty ? .zero : sorted[Int((Double(sorted.count - 1) * share).rounded())]
-    }
-
-    var median: Duration { share(0.5) }
-    var low: Duration { share(0.1) }
-    var high: Duration { share(0.9) }
-}
-
 extension MockWorld {
     /// Does something as another person or device; the reply.
     @discardableResult
@@ -153,6 +156,13 @@ extension MockWorld {
             throw Failure("The tour's own \(method) \(path) got status \(reply.status).")
         }
         return reply
+    }
+
+    /// Sets a fault for each of these methods with a path.
+    func fail(_ action: FaultAction, on requests: [(String, String)], _ occurrence: Fault.Occurrence = .init()) throws {
+        for (method, path) in requests {
+            try set(Fault(id: "\(method) \(path)", action, when: FaultMatch(method, path), occurrence: occurrence))
+        }
     }
 
     /// What the server has at a path.

@@ -1,32 +1,32 @@
-import Foundation
-import Larder
+import LarderCoding
 
-/// Shows the chapters of the tour in a terminal.
+/// The chapters of the tour as text.
 struct TourText {
-    let terminal: Terminal
+    let width: Int
+    let paint: (String, Terminal.Color) -> String
 
-    func show(_ chapter: TourChapter) {
-        terminal.line(terminal.paint(chapter.title, .bold) + terminal.paint("   larder tour \(chapter.name)", .dim))
-        for line in Self.wrapped(chapter.question, width) { terminal.line(line) }
-        for exhibit in chapter.exhibits {
-            terminal.line()
-            switch exhibit {
-            case .table(let table): show(table)
-            case .steps(let steps): show(steps)
-            case .flow(let flow): show(flow)
-            case .bars(let bars): inPage(bars.title)
-            case .curves(let curves): inPage(curves.title)
-            case .tryout(let tryout): inPage(tryout.title)
-            }
-        }
-        terminal.line()
-        for line in Self.wrapped(chapter.answer, width) { terminal.line(terminal.paint(line, .cyan)) }
-        terminal.line()
+    /// A page of HTML with the text of chapters.
+    static func page(_ chapters: [TourChapter], _ conditions: String) -> String {
+        let text = TourText(width: 100) { text, _ in text }
+        let lines = text.wrapped(conditions) + [""] + chapters.flatMap(text.lines)
+        let escaped = lines.joined(separator: "\n").replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+        return """
+            <!doctype html>
+            <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+            <title>Larder: a measured tour</title><style>:root { color-scheme: light dark }</style></head>
+            <body><pre>\(escaped)</pre></body></html>
+
+            """
     }
 
-    private var width: Int { min(100, terminal.size.columns) }
+    func lines(_ chapter: TourChapter) -> [String] {
+        [paint(chapter.name.title, .bold) + paint("   larder tour \(chapter.name.rawValue)", .dim)]
+            + wrapped(chapter.question) + chapter.tables.flatMap { [""] + lines($0) } + [""]
+            + wrapped(chapter.answer).map { paint($0, .cyan) } + [""]
+    }
 
-    static func wrapped(_ text: String, _ width: Int) -> [String] {
+    /// The text in lines of at most `width` columns, broken between words.
+    func wrapped(_ text: String) -> [String] {
         var lines: [String] = []
         var line = ""
         for word in text.split(separator: " ") {
@@ -39,52 +39,21 @@ struct TourText {
         return line.isEmpty ? lines : lines + [line]
     }
 
-    private func show(_ table: TourTable) {
-        terminal.line(terminal.paint(table.title, .dim))
+    private func lines(_ table: TourTable) -> [String] {
         let rows = table.rows.map { $0.map(\.text) }
         let widths = table.columns.indices.map { index in
-            ([table.columns] + rows).map { index < $0.count ? TextWidth.columns($0[index]) : 0 }.max() ?? 0
+            ([table.columns] + rows).map { TextWidth.columns($0[index]) }.max() ?? 0
         }
         func line(_ cells: [String], _ values: [TourValue]?) -> String {
             let padded = cells.indices.map { index in
-                let space = String(repeating: " ", count: max(0, widths[index] - TextWidth.columns(cells[index])))
+                let space = String(repeating: " ", count: widths[index] - TextWidth.columns(cells[index]))
                 let isNumber = values.map { if case .text = $0[index] { false } else { true } } ?? false
                 return isNumber ? space + cells[index] : cells[index] + space
             }
             let text = "  " + padded.joined(separator: "  ")
             return String(text.dropLast(text.reversed().prefix { $0 == " " }.count))
         }
-        terminal.line(terminal.paint(line(table.columns, nil), .dim))
-        for (row, cells) in zip(table.rows, rows) { terminal.line(line(cells, row)) }
-    }
-
-    /// A figure that only the page has.
-    private func inPage(_ title: String) {
-        terminal.line(terminal.paint("\(title): in the page (--html FILE)", .dim))
-    }
-
-    private func show(_ flow: TourFlow) {
-        terminal.line(terminal.paint(flow.title, .dim))
-        for step in flow.steps {
-            terminal.line("  " + step.text + (step.yes.map { "  yes → \($0)" } ?? ""))
-        }
-    }
-
-    private func show(_ steps: TourSteps) {
-        terminal.line(terminal.paint(steps.title, .dim))
-        for (number, step) in steps.steps.enumerated() {
-            terminal.line("  \(number + 1). \(step.caption)")
-            let boxes = step.boxes.map { box in
-                let text = "\(box.label): \(box.text)"
-                switch box.tone {
-                case .neutral: return text
-                case .good: return terminal.paint(text, .green)
-                case .warning: return terminal.paint(text, .yellow)
-                case .bad: return terminal.paint(text, .red)
-                case .absent: return terminal.paint(text, .dim)
-                }
-            }
-            terminal.line("     " + boxes.joined(separator: "   "))
-        }
+        return [paint(table.title, .dim), paint(line(table.columns, nil), .dim)]
+            + zip(rows, table.rows).map { line($0, $1) }
     }
 }

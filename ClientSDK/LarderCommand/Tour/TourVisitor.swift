@@ -63,30 +63,25 @@ final class LarderVisitor: TourVisitor {
     func close() { client.close() }
 }
 
-/// The person with a plain client.
-struct PlainVisitor: TourVisitor {
-    let client: PlainClient
+extension PlainClient: TourVisitor {
+    func openFeed() async throws { _ = try await get("/v1/feed?limit=50", as: Page<Post>.self) }
 
-    init(_ client: PlainClient) { self.client = client }
+    func openProfile() async throws { _ = try await get("/v1/profiles/user_3", as: Profile.self) }
 
-    func openFeed() async throws { _ = try await client.get("/v1/feed?limit=50", as: Page<Post>.self) }
-
-    func openProfile() async throws { _ = try await client.get("/v1/profiles/user_3", as: Profile.self) }
-
-    func like(_ post: String) async throws { try await client.send("PUT", "/v1/posts/\(post)/like") }
+    func like(_ post: String) async throws { try await send("PUT", "/v1/posts/\(post)/like") }
 
     func write(_ text: String, to conversation: String) async throws {
-        try await client.send("POST", "/v1/conversations/\(conversation)/messages") {
+        try await send("POST", "/v1/conversations/\(conversation)/messages") {
             "{\"text\":\"\(text)\",\"clientId\":\"\(UUID().uuidString)\"}"
         }
     }
 
     func pay(_ order: Bank.TransferOrder) async throws {
         let body = String(decoding: try JSONEncoder().encode(order), as: UTF8.self)
-        try await client.send("POST", "/v1/transfers", { body }, key: true)
+        try await send("POST", "/v1/transfers", { body }, key: true)
     }
 
-    func restart() async throws { client.forget() }
+    func restart() async throws { forget() }
 
     func settle() async throws {}
 

@@ -18,12 +18,12 @@ struct FoundEntities {
     }
 
     /// A line for each person, and two for each post.
-    func lines(_ nameCache: NameCache, _ context: CommandContext) async -> [String] {
-        let names = await nameCache.names(posts.map(\.authorID))
+    func lines(_ context: CommandContext) async -> [String] {
+        let names = await context.people(posts.map(\.authorID))
         let columns = context.terminal.isTerminal ? context.terminal.size.columns : 100
         let people = people.map { person in
             let place = person.location.isEmpty ? "" : " · \(person.location)"
-            return TextWidth.fit(TextWidth.clean("\(person.displayName) @\(person.handle)\(place)"), columns)
+            return TextWidth.fit("\(person.displayName) @\(person.handle)\(place)", columns)
         }
         let unsent = PostLine.unsent(context)
         return people

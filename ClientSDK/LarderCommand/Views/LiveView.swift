@@ -28,7 +28,6 @@ struct LiveView<Value: Sendable & Equatable> {
         defer { withExtendedLifetime(inputs) {} }
         let terminal = context.terminal
         var shown: Snapshot<Value>?
-        var printedBadge: Badge?
         var state = context.client.live.state
         for await input in inputs.stream {
             switch input {
@@ -38,13 +37,10 @@ struct LiveView<Value: Sendable & Equatable> {
                 state = new
             case .snapshot(let new):
                 for line in try await changes(shown, new) { terminal.line(line) }
-                let badge = Badge(new)
-                if !terminal.isJSON,
-                    badge.freshness != printedBadge?.freshness || badge.failure != printedBadge?.failure
-                {
-                    terminal.line("— \(badge.text(at: context.now))")
-                }
-                (printedBadge, shown) = (badge, new)
+                let isSame =
+                    new.freshness == shown?.freshness && new.refreshError?.code == shown?.refreshError?.code
+                if !terminal.isJSON, !isSame { terminal.line("— \(new.badge(at: context.now))") }
+                shown = new
             }
         }
     }

@@ -7,7 +7,7 @@ enum PostLine {
     /// A post in two lines.
     static func lines(
         _ post: Post,
-        _ names: NameTable,
+        _ names: [String: Profile],
         _ terminal: Terminal,
         _ columns: Int,
         _ now: WallTime,
@@ -15,43 +15,35 @@ enum PostLine {
     ) -> [String] {
         let heart = post.likedByMe ? terminal.paint("♥ \(post.likeCount)", .red) : "♡ \(post.likeCount)"
         var head = [
-            terminal.paint(TextWidth.pad(TextWidth.clean(post.id), 9), .dim),
+            terminal.paint(TextWidth.pad(post.id, 9), .dim),
             terminal.paint(names.handle(post.authorID), .cyan),
             terminal.paint(TimeText.text(from: post.createdAt, to: now), .dim), heart,
         ]
         if isUnsent { head.append(terminal.paint("not sent yet", .yellow)) }
         if post.image != nil { head.append("▣") }
         if post.editedAt != nil { head.append(terminal.paint("edited", .dim)) }
-        let text = TextWidth.fit(TextWidth.clean(post.text), max(8, columns - 10))
+        let text = TextWidth.fit(post.text, max(8, columns - 10))
         return [head.joined(separator: "  "), "          " + text]
     }
 
     /// The differences of two lists, one line each.
-    static func changes(_ old: [Post], _ new: [Post], _ names: NameTable) -> [String] {
-        let before = Dictionary(old.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+    static func changes(_ old: [Post], _ new: [Post], _ names: [String: Profile]) -> [String] {
+        let changes = ListChanges(from: old, to: new)
         var lines: [String] = []
-        for post in new {
-            guard let earlier = before[post.id] else {
-                let text = TextWidth.fit(TextWidth.clean(post.text), 70)
-                lines.append(
-                    "+ \(TextWidth.clean(post.id)) \(names.handle(post.authorID)) ♥ \(post.likeCount): \(text)"
-                )
+        for (earlier, post) in changes.edits {
+            guard let earlier else {
+                let text = TextWidth.fit(post.text, 70)
+                lines.append("+ \(post.id) \(names.handle(post.authorID)) ♥ \(post.likeCount): \(text)")
                 continue
             }
-            guard earlier != post else { continue }
             var parts: [String] = []
             if earlier.likeCount != post.likeCount || earlier.likedByMe != post.likedByMe {
                 parts.append("♥ \(earlier.likeCount) → \(post.likeCount)\(post.likedByMe ? " (you too)" : "")")
             }
-            if earlier.text != post.text { parts.append("now: \(TextWidth.fit(TextWidth.clean(post.text), 70))") }
-            if !parts.isEmpty { lines.append("~ \(TextWidth.clean(post.id)) " + parts.joined(separator: " · ")) }
+            if earlier.text != post.text { parts.append("now: \(TextWidth.fit(post.text, 70))") }
+            if !parts.isEmpty { lines.append("~ \(post.id) " + parts.joined(separator: " · ")) }
         }
-        let after = Set(new.map(\.id))
-        // A post that moved beyond the end of a full list was not deleted.
-        for post in old where !after.contains(post.id) && old.count <= new.count {
-            lines.append("- \(TextWidth.clean(post.id))")
-        }
-        return lines
+        return lines + changes.deletions.map { "- \($0.id)" }
     }
 
     /// The IDs of posts with an unsent like.

@@ -18,18 +18,16 @@ import Observation
 
     private let context: CommandContext
     private let search: SearchModel
-    private let names: NameCache
     private var terminal: Terminal { context.terminal }
     private var limit: Int { context.arguments.limit ?? 10 }
 
     init(_ context: CommandContext) {
         self.context = context
         search = SearchModel(context.client)
-        names = NameCache(context)
     }
 
     func run() async throws {
-        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingNewest(64))
         let readsKeys = TextField.readsKeys(terminal)
         let raw = readsKeys ? RawInput() : nil
         let screen = Screen(terminal)
@@ -86,10 +84,10 @@ import Observation
         var state = search.isSearching ? "searching…" : search.summary
         if let notice = search.notice(at: context.now) { state += " · \(notice.text)" }
         return [
-            terminal.paint("larder search", .bold) + "  " + TextWidth.fit(TextWidth.clean(search.text), columns - 16)
+            terminal.paint("larder search", .bold) + "  " + TextWidth.fit(search.text, columns - 16)
                 + terminal.paint("▏", .cyan),
             terminal.paint(TextWidth.fit(state, columns), .dim), "",
-        ] + (await found.lines(names, context))
+        ] + (await found.lines(context))
     }
 
     private func printFound() async throws {
@@ -102,7 +100,7 @@ import Observation
             let head: [(String, JSONValue?)] = [("text", .string(text)), ("summary", .string(summary))]
             return terminal.json(.members(head + (try found.json)))
         }
-        for line in await found.lines(names, context) { terminal.line(line) }
-        terminal.line(terminal.paint(TextWidth.clean("\(text): \(summary)"), .dim))
+        for line in await found.lines(context) { terminal.line(line) }
+        terminal.line(terminal.paint("\(text): \(summary)", .dim))
     }
 }

@@ -27,12 +27,15 @@ extension LarderClient {
         guard let type = types[suffix] else {
             throw LarderError(.invalidArgument, "\(photo) is not a .png or .jpg file. Nothing was sent.")
         }
+        // Refused before the outbox has the photo, which it may send at once.
+        var message = try chat.change(.create, nil, conversation, text)
         let id = APIClient.localID()
+        message.imageID = id
         var upload = APIClient.Write(.post, "/v1/photos")
         upload.scope = Chat.scope(conversation)
         upload.create(Photo(id: id))
         let operation = try await base.upload(upload, file: photo, contentType: type)
-        do { return try chat.send(text, imageID: id, to: conversation) } catch {
+        do { return try base.cache.enqueue(message, chat.operation) } catch {
             // Without its message nobody would see the photo. One that is being sent stays.
             do { try base.cache.outbox.drop(operation) } catch let failure {
                 throw LarderError(error.code, "\(error) The photo stays in the outbox: \(failure)", cause: error)

@@ -8,11 +8,7 @@ extension Chat {
     ///   `.storage` or `.outboxFull` if it could not be stored.
     @discardableResult
     public func send(_ text: String, to conversation: String) throws(LarderError) -> OperationID? {
-        try send(text, imageID: nil, to: conversation)
-    }
-
-    func send(_ text: String, imageID: String?, to conversation: String) throws(LarderError) -> OperationID? {
-        try enqueue(.create, nil, conversation, text, imageID)
+        try client.cache.enqueue(try change(.create, nil, conversation, text), operation)
     }
 
     /// Replaces the text of a message of the signed-in user. A message that was not sent yet is sent with the new text.
@@ -26,7 +22,7 @@ extension Chat {
     /// - Throws: as `send`.
     @discardableResult
     public func edit(_ message: String, in conversation: String, to text: String) throws(LarderError) -> OperationID? {
-        try enqueue(.edit, message, conversation, text)
+        try client.cache.enqueue(try change(.edit, message, conversation, text), operation)
     }
 
     /// Deletes a message of the signed-in user. If it was not sent yet, nothing is sent.
@@ -38,19 +34,18 @@ extension Chat {
     /// - Throws: as `send`.
     @discardableResult
     public func delete(_ message: String, in conversation: String) throws(LarderError) -> OperationID? {
-        try enqueue(.delete, message, conversation, "")
+        try client.cache.enqueue(try change(.delete, message, conversation, ""), operation)
     }
 
-    private func enqueue(
-        _ kind: TextChange.Kind,
-        _ id: String?,
-        _ conversation: String,
-        _ text: String,
-        _ imageID: String? = nil
-    ) throws(LarderError) -> OperationID? {
+    /// A change that was not enqueued yet.
+    ///
+    /// - Throws: `.invalidArgument` and `.unauthorized` as `send`.
+    func change(_ kind: TextChange.Kind, _ id: String?, _ conversation: String, _ text: String) throws(LarderError)
+        -> TextChange
+    {
         var change = try TextChange(kind, id, text, maximum: 4_000, client)
-        (change.conversationID, change.imageID) = (conversation, imageID)
-        return try client.cache.enqueue(change, operation)
+        change.conversationID = conversation
+        return change
     }
 
     /// Messages of a conversation, and their photos, are sent one after another.

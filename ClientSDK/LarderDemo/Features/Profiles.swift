@@ -111,7 +111,9 @@ public struct Profiles: Sendable {
         do { now = try await current(base.id).value } catch {
             throw LarderError(.inDoubt, "\(text) (\(error.description))", cause: error)
         }
-        if patch(from: now, to: mine).isEmpty { return now }
+        // Another client may have changed other fields since.
+        let mineOnly = patch(from: base, to: mine)
+        if patch(from: now, to: mine).keys.allSatisfy({ mineOnly[$0] == nil }) { return now }
         throw LarderError(
             .inDoubt,
             "\(text) (\(error.description))",

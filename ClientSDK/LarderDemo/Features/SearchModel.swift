@@ -110,15 +110,19 @@ public import Observation
         snapshot = old?.snapshot
         task = Task { [weak self] in
             var failure: LarderError?
+            // A server may send pages without a new item for ever.
+            var emptyPages = 0
             for await var snapshot in timeline.snapshots {
                 var hasMore =
                     !snapshot.isRefreshing && !snapshot.hasReachedEnd && snapshot.refreshError == nil
                     && snapshot.loadOlderError == nil
-                while hasMore, snapshot.items.count < room {
+                while hasMore, snapshot.items.count < room, emptyPages < 2 {
                     self?.show(snapshot, isLoading: true)
+                    let known = snapshot.items.count
                     do throws(LarderError) {
                         hasMore = try await timeline.loadOlder() == .more
                         snapshot = try await timeline.snapshot()
+                        emptyPages = snapshot.items.count > known ? 0 : emptyPages + 1
                         failure = nil
                     } catch {
                         (hasMore, failure) = (false, error)

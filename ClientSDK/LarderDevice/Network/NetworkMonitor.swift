@@ -65,7 +65,7 @@ public final class NetworkMonitor: Sendable {
     private let records = OrderedObservers<Event>()
     private let recording: EventRegistration
     private let changes = EventHub<State>()
-    /// Wakes `run` when a decision may have moved the next point in time.
+    /// Wakes `run` and `probe` when a decision may have moved their next point in time.
     private let wakeUps = EventHub<Void>()
     private let behaviorChanges = EventHub<NetworkBehavior>()
     /// Holds the source too: a system's source ends when it is released.
@@ -168,11 +168,11 @@ public final class NetworkMonitor: Sendable {
     }
 
     /// When a probe is due; nil unless the network is offline because of measurements alone.
-    package var nextProbe: MonotonicTime? {
-        state.withLock { state in
-            guard level(of: state).0 == .offline, isExperience(state) else { return nil }
-            return state.estimator.nextProbe
-        }
+    package var nextProbe: MonotonicTime? { state.withLock { nextProbe($0) } }
+
+    private func nextProbe(_ state: Core) -> MonotonicTime? {
+        guard level(of: state).0 == .offline, isExperience(state) else { return nil }
+        return state.estimator.nextProbe
     }
 
     private func isExperience(_ state: Core) -> Bool { state.override == nil && isConnected(state.status) }
@@ -267,7 +267,7 @@ public final class NetworkMonitor: Sendable {
 
     // MARK: Deciding
 
-    /// - Parameter isStirring: whether to wake `run` if its next point in time has changed.
+    /// - Parameter isStirring: whether to wake `run` and `probe` if their next point in time has changed.
     @discardableResult
     private func decide(
         wakeUps isStirring: Bool = true,
@@ -275,7 +275,7 @@ public final class NetworkMonitor: Sendable {
     ) -> State {
         let decided = state.withLock { state in
             let now = clock.uptime
-            let before = (state.nextChange, state.estimator.nextProbe)
+            let before = (state.nextChange, nextProbe(state))
             change(&state, now)
             state.estimator.look(at: now)
             let (level, cause) = level(of: state)
@@ -301,9 +301,7 @@ public final class NetworkMonitor: Sendable {
                 state.publishedBehavior = behavior
                 behaviorChanges.post(behavior)
             }
-            if isStirring, before != (state.nextChange, state.estimator.nextProbe) {
-                wakeUps.post(())
-            }
+            if isStirring, before != (state.nextChange, nextProbe(state)) { wakeUps.post(()) }
             return new
         }
         records.drain()

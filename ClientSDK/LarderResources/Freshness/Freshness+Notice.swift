@@ -35,7 +35,7 @@ extension Freshness {
         }
 
         /// `12 s`, `2 min`, `3 h`, `5 d`: rounded down to one unit.
-        static func rounded(_ duration: Duration) -> String {
+        package static func rounded(_ duration: Duration) -> String {
             let seconds = duration.components.seconds
             switch seconds {
             case ..<60: return "\(seconds) s"

@@ -15,7 +15,7 @@ struct NetworkMonitorTests {
     private let source = NetworkMonitor.ManualSource()
 
     private func monitor(
-        telemetry: Telemetry = .off,
+        telemetry: Telemetry = Telemetry(totals: false),
         _ change: (inout NetworkMonitor.Configuration) -> Void = { _ in }
     ) -> NetworkMonitor {
         var configuration = NetworkMonitor.Configuration(seed: 7)

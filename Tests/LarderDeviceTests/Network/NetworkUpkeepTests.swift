@@ -158,6 +158,24 @@ struct NetworkUpkeepTests {
         #expect(clock.sleeperCount == 0)
     }
 
+    @Test func `an override that lasts past the time of a probe only delays it`() async throws {
+        let monitor = monitor(NetworkMonitor.ManualSource())
+        for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }
+        let count = Mutex(0)
+        let clock = clock
+        let probing = Task { await monitor.probe(sleeper: clock) { count.withLock { $0 += 1 } } }
+        try await clock.waitForSleepers()
+        monitor.setOverride(.offline)
+        clock.advance(by: .seconds(2))
+        await rest()
+        #expect(count.withLock { $0 } == 0 && monitor.nextProbe == nil)
+        monitor.setOverride(nil)
+        await rest()
+        #expect(count.withLock { $0 } == 1)
+        probing.cancel()
+        await probing.value
+    }
+
     @Test func `a probe that reports nothing is used up`() async throws {
         let monitor = monitor(NetworkMonitor.ManualSource())
         for _ in 0..<3 { monitor.note(NetworkSample(.unreachable)) }

@@ -9,59 +9,22 @@ import Testing
 
 @testable import LarderCommand
 
-/// What the tour draws or computes in its page, beside what the SDK does.
-@Suite("Command: the tour's flow charts and its own reads", .oneMinute)
-struct TourFlowTests {
-    private static let node = ["/usr/bin/node", "/usr/local/bin/node"].first {
-        FileManager.default.isExecutableFile(atPath: $0)
-    }
-
-    @Test(
-        .enabled(if: node != nil, "node is not installed"),
-        arguments: [("lru", EvictionPolicy.lru), ("lfu", .lfu), ("fifo", .fifo)]
-    )
-    func `the page evicts what the memory tier evicts`(_ choice: (name: String, policy: EvictionPolicy)) throws {
-        var random = SeededGenerator(seed: 5)
-        let reads = (0..<300).map { _ in
-            "abcdefgh".map(String.init)[random.uniform(in: 0..<(1 + random.uniform(in: 0..<8)))]
-        }
-        let script = """
-            let last = '';
-            const nodes = {
-              input: { value: '\(reads.joined(separator: " "))' }, select: { value: '\(choice.name)' },
-              '.state': { set textContent(text) { last = text; } }, '.back': {}, '.next': {},
-            };
-            const document = { querySelectorAll: () => [{ dataset: { room: '4' }, querySelector: name => nodes[name] }] };
-            \(TourTryout.script)
-            for (const _ of nodes.input.value.split(' ')) { nodes['.next'].onclick(); console.log(last); }
-            """
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: try #require(Self.node))
-        process.arguments = ["-e", script]
-        process.standardOutput = output
-        try process.run()
-        let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
-            separator: "\n"
+/// What the documents draw, beside what the SDK does.
+@Suite("Flow charts of the documents", .oneMinute)
+struct FlowChartTests {
+    /// The steps of a drawing in a document, each with what follows "yes".
+    private func drawnSteps(of title: String, in document: String) throws -> [String] {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Documentation/Larder.docc/\(document).md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let drawing = try #require(
+            text.components(separatedBy: title).last?.components(separatedBy: "```").dropFirst().first
         )
-        process.waitUntilExit()
-        try #require(lines.count == reads.count)
-        let tier = MemoryTier<String, String>(limits: .init(count: 4), policy: choice.policy)
-        var hits = 0
-        for (number, (read, line)) in zip(reads, lines).enumerated() {
-            let before = Set(tier.keys)
-            let isHit = tier[read] != nil
-            hits += isHit ? 1 : 0
-            if !isHit { tier.store(read, for: read) }
-            let victim = before.subtracting(tier.keys).first.map { " \($0) leaves." } ?? ""
-            let start =
-                "\(number + 1) of 300. \(read) is read: \(isHit ? "in memory." : "not in memory, stored.\(victim)") In memory: "
-            let kept = line.dropFirst(start.count).prefix { $0 != "." }.split(separator: " ").map(String.init)
-            if !line.hasPrefix(start) || Set(kept) != Set(tier.keys)
-                || !line.hasSuffix(" \(hits) \(hits == 1 ? "hit" : "hits").")
-            {
-                Issue.record("\(line), and the tier has \(tier.keys)")
+        return drawing.split(separator: "\n").compactMap { line in
+            let quoted = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated().filter {
+                $0.offset % 2 == 1
             }
+            return quoted.isEmpty ? nil : quoted.map { String($0.element) }.joined(separator: " ")
         }
     }
 
@@ -173,7 +136,7 @@ struct TourFlowTests {
         )
         // The questions in the order in which the pipeline asks them.
         #expect(
-            TourScene.path.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+            try drawnSteps(of: "The path of a picture:", in: "Images") == [
                 "A row asks for a picture (ListPrefetch)", "Pixels in memory, and fresh? Shown at once",
                 "Already being loaded? Waits for the same download and decode",
                 "A prefetch while prefetching is paused? Waits; not even the disk is read",
@@ -259,7 +222,7 @@ struct TourFlowTests {
         #expect(text(try await fifth.cache.snapshot(fifth.feed.newest)) == "3 posts, 0 s old, idle, 3 requests")
         fifth.close()
         #expect(
-            TourScene.coldStart.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+            try drawnSteps(of: "A cold start of the demo's feed", in: "ReadsAndFreshness") == [
                 "The feed opens in a new process", "Posts on disk are shown, with their age",
                 "Are they fresh? No request", "Offline? They stay; a request follows the return",
                 "The server is asked, with the validator", "Unchanged (304)? Only the times are stored",
@@ -268,7 +231,7 @@ struct TourFlowTests {
         )
     }
 
-    @Test func `what is drawn of a memory warning is what the guard does, in this order`() {
+    @Test func `what is drawn of a memory warning is what the guard does, in this order`() throws {
         let steps = Mutex<[String]>([])
         let clock = ManualClock()
         let source = MemoryGuard.ManualSource()
@@ -317,7 +280,7 @@ struct TourFlowTests {
             ]
         )
         #expect(
-            TourScene.warning.steps.map { $0.text + ($0.yes.map { " " + $0 } ?? "") } == [
+            try drawnSteps(of: "When memory is short:", in: "Images") == [
                 "The system reports pressure", "Bytes, requests and loads are counted",
                 "The warning is reported with these figures", "Prefetching stops, fewer loads run at once",
                 "Loads of pictures out of view are cancelled",

@@ -3,19 +3,23 @@ import LarderCoding
 import LarderDemo
 
 /// Reports earlier runs and their measurements.
-extension DoctorCommand {
+struct RunReport {
+    let history: RunHistory
+    let terminal: Terminal
+    let now: WallTime
+
     private static let shownEventsMaximum = 8
 
     // MARK: Runs
 
-    func runs(_ history: RunHistory) -> Finding {
+    var finding: DoctorCommand.Finding {
         let ended = history.ended
         guard !ended.isEmpty else {
             let isHealthy = history.problems.isEmpty
             let text = isHealthy ? "none recorded yet" : history.problems.joined(separator: " ")
-            return Finding(name: "runs", text: text, isHealthy: isHealthy)
+            return DoctorCommand.Finding(name: "runs", text: text, isHealthy: isHealthy)
         }
-        var parts = ["\(ended.count) recorded, the first \(TimeText.text(from: ended[0].startedAt, to: context.now))"]
+        var parts = ["\(ended.count) recorded, the first \(TimeText.text(from: ended[0].startedAt, to: now))"]
         let interrupted = history.interrupted
         if let latest = interrupted.last {
             parts.append("\(interrupted.count) interrupted, the last: \(title(latest))")
@@ -23,27 +27,27 @@ extension DoctorCommand {
             parts.append("all completed")
         }
         parts += history.problems
-        return Finding(
+        return DoctorCommand.Finding(
             name: "runs",
             text: parts.joined(separator: "; "),
             isHealthy: !isRecent(interrupted.last) && history.problems.isEmpty,
             details: [
                 ("recorded", .integer(Int64(ended.count))), ("interrupted", .integer(Int64(interrupted.count))),
-                ("shown", shown(history).map(json)),
+                ("shown", shown.map(json)),
             ]
         )
     }
 
     /// An interrupted run counts as a problem for one day.
     private func isRecent(_ run: RunHistory.Run?) -> Bool {
-        run.map { context.now - $0.startedAt < .seconds(86_400) } ?? false
+        run.map { now - $0.startedAt < .seconds(86_400) } ?? false
     }
 
     /// The run that is shown: the last interrupted one, otherwise the last.
-    private func shown(_ history: RunHistory) -> RunHistory.Run? { history.interrupted.last ?? history.ended.last }
+    private var shown: RunHistory.Run? { history.interrupted.last ?? history.ended.last }
 
     private func title(_ run: RunHistory.Run) -> String {
-        "larder \(run.command ?? "…") (\(TimeText.text(from: run.startedAt, to: context.now)))"
+        "larder \(run.command ?? "…") (\(TimeText.text(from: run.startedAt, to: now)))"
     }
 
     private func json(_ run: RunHistory.Run) -> JSONValue {
@@ -61,9 +65,9 @@ extension DoctorCommand {
         return .members(members + [("events", .array(events))])
     }
 
-    /// Prints the last events of a run, one line each.
-    func printLastRun(_ history: RunHistory) {
-        guard let run = shown(history) else { return }
+    /// Prints the last events of the shown run, one line each.
+    private func printLastRun() {
+        guard let run = shown else { return }
         let how: String
         switch run.end {
         case .finished(let time, let message):
@@ -86,26 +90,30 @@ extension DoctorCommand {
 
     // MARK: Questions
 
-    /// Prints what an app's flight recorder has: its last run, and the answers.
-    func report(_ history: RunHistory) throws {
-        let answers = DoctorQuestions(history).answers
-        if terminal.isJSON {
-            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
-            let texts = JSONValue.members(answers.map { ($0.name, .string($0.text)) })
-            return terminal.json(
-                .members([("runs", runs(history).details.last?.1), ("questions", texts), ("telemetry", totals)])
-            )
-        }
-        printLastRun(history)
-        printAnswers(answers)
+    /// Prints what the file of an app's flight recorder has: the last run, and the answers.
+    static func show(_ file: String, _ terminal: Terminal) throws {
+        let report = RunReport(history: RunHistory(paths: [file]), terminal: terminal, now: SystemWallClock().now)
+        if let problem = report.history.problems.first { throw Failure(problem) }
+        guard terminal.isJSON else { return report.printRuns() }
+        terminal.json(.members([("runs", report.finding.details.last?.1)] + (try report.measurements)))
     }
 
-    /// Prints the answers, each under its name.
-    func printAnswers(_ answers: [DoctorQuestions.Answer]) {
+    /// The answers and the totals of all runs, for `--json`.
+    var measurements: [(String, JSONValue?)] {
+        get throws {
+            let answers = DoctorQuestions(history).answers.map { ($0.name, JSONValue.string($0.text)) }
+            let totals = try JSONParser.parse(Array(history.totals.json.utf8))
+            return [("questions", .members(answers)), ("telemetry", totals)]
+        }
+    }
+
+    /// Prints the last run, and the answers, each under its name.
+    func printRuns() {
+        printLastRun()
         terminal.line()
-        for answer in answers {
+        for answer in DoctorQuestions(history).answers {
             terminal.line(terminal.paint(answer.name, .dim))
-            terminal.line("  " + TextWidth.clean(answer.text))
+            terminal.line("  " + answer.text)
         }
     }
 }
