@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderStorage
 import LarderTime
 
