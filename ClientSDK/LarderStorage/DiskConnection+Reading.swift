@@ -263,6 +263,13 @@ extension DiskStore {
         package init(asked: Stamp, invalid: Stamp = .never, version: Int64? = nil, isRemoval: Bool = false) {
             (self.asked, self.invalid, self.version, self.isRemoval) = (asked, invalid, version, isRemoval)
         }
+
+        /// Whether what is here is newer than what was asked for at a time: versions decide where both have one.
+        package func overtakes(_ asked: Stamp, version: Int64?) -> Bool {
+            guard asked < self.asked else { return false }
+            if let version, let known = self.version { return version <= known }
+            return true
+        }
     }
 
     /// The entities of a type that have changed since a time.

@@ -95,7 +95,6 @@ final class Uploading: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
-        try WriteOperations.check(attempt.input)
         guard let files, let file = attempt.input.file else {
             throw LarderError(.invalidArgument, "The write has no file, or the client has no directory. Drop it.")
         }

@@ -20,12 +20,15 @@ struct WriteOperations: Sendable {
     /// The names of the operations in the store.
     static let names = [laterName, awaitedName, uploadName]
 
-    init(_ source: HTTPSource, _ uploading: Uploading) {
+    /// - Parameter isPending: whether an entity with a local ID is still to be created.
+    init(_ source: HTTPSource, _ uploading: Uploading, isPending: @escaping @Sendable (String) -> Bool) {
         later = Self.operation(Self.laterName, source) { attempt throws(LarderError) in
-            try await Self.send(attempt, source)
+            try Self.check(attempt.input, isPending)
+            return try await Self.send(attempt, source)
         }
         var uploads = Self.operation(Self.uploadName, source) { attempt throws(LarderError) in
-            try await uploading.send(attempt, source)
+            try Self.check(attempt.input, isPending)
+            return try await uploading.send(attempt, source)
         }
         // What its time limit cuts off goes on where it was.
         uploads.isLong = true
@@ -33,7 +36,8 @@ struct WriteOperations: Sendable {
         uploads.coalescingKey = { _ in nil }
         self.uploads = uploads
         var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.awaitedName, scope: { $0.scope }) { attempt in
-            .accepted(try await Self.send(attempt, source))
+            try Self.check(attempt.input, isPending)
+            return .accepted(try await Self.send(attempt, source))
         }
         awaited.changes = later.changes
         awaited.acknowledge = later.acknowledge
@@ -71,9 +75,14 @@ struct WriteOperations: Sendable {
         return operation
     }
 
-    /// - Throws: `.invalidArgument` for a write that depends on what was not created.
-    static func check(_ write: StoredWrite) throws(LarderError) {
-        if let unknown = write.unknownIDs.first {
+    /// - Throws: `.invalidArgument` for a write that depends on what was not created; `.offline` while that is still to be created, by an
+    ///   operation of another scope.
+    private static func check(_ write: StoredWrite, _ isPending: (String) -> Bool) throws(LarderError) {
+        for unknown in write.unknownIDs {
+            guard !isPending(unknown) else {
+                throw LarderError(.offline, "\(write.path) is sent when \(unknown) has been created on the server.")
+                    .marked(isUnsent: true)
+            }
             throw LarderError(
                 .invalidArgument,
                 "\(unknown) was not created on the server, so \(write.path) does not exist. Send its creation again (Outbox.retry), "
@@ -86,7 +95,6 @@ struct WriteOperations: Sendable {
         _ attempt: Outbox.Attempt<StoredWrite>,
         _ source: HTTPSource
     ) async throws(LarderError) -> TransportResponse {
-        try check(attempt.input)
         let request = attempt.input.request(to: source, key: attempt.idempotencyKey)
         return try await accepted(try await source.send(request), attempt, source)
     }

@@ -79,7 +79,7 @@ extension CacheCore {
     ) throws -> Commit {
         var start = start
         (start.isMemoryOnly, start.page) = (update.isMemoryOnly, update.page)
-        start.isTolerant = isTolerant
+        start.isTolerant = isTolerant || update.toleratesValues
         var commit: Commit
         do {
             commit =

@@ -26,7 +26,9 @@ extension CacheCore {
         func isMeant(_ name: String) -> Bool { name.utf8.starts(with: prefix.utf8) }
         // Those in memory, too: their rows may have been evicted.
         var keys = Set(queries.keys).union(nodes.all.map(\.key)).filter { isMeant($0.name) }
-        var entities = Set(self.entities.keys.filter { isMeant($0.type) })
+        var entities = Set(self.entities.keys).union(nodes.all.compactMap(\.storedKey.entity)).filter {
+            isMeant($0.type)
+        }
         do {
             for store in [memoryRows.used, contentDisk].compactMap(\.self) {
                 try store.read { transaction in

@@ -56,9 +56,8 @@ extension CacheCore {
         let seen = seenCommits
         guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
         // The tag invalidations of other processes.
-        if let marks = reporting({ try disk.metadata(InvalidationTable.metadataKey) }) ?? nil {
-            invalidations.merge(marks)
-        }
+        guard let marks = reporting({ try disk.metadata(InvalidationTable.metadataKey) }) else { return }
+        if let marks { invalidations.merge(marks) }
         let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
             dropOutdated()

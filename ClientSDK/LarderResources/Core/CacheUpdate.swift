@@ -52,6 +52,8 @@ public struct CacheUpdate: Sendable {
     var page: PulledPage?
     /// Whether nothing is written to the disk.
     var isMemoryOnly = false
+    /// Whether a value that the store cannot take stays in memory alone, as those of replies. Otherwise the update fails.
+    var toleratesValues = false
     /// What the rows of the outbox must survive.
     var durability = DiskStore.Durability.processDeath
     /// Whether it may use the disk space that is reserved for sending from the outbox.
@@ -213,6 +215,8 @@ extension CacheUpdate {
 
 /// A type-erased change to a stored entity.
 struct StoredEntityModifier: Sendable {
+    /// When the write was sent whose reply it is; nil: it is none.
+    var sentAt: Stamp?
     let decode: @Sendable ([UInt8]) throws -> any Sendable
     let change: @Sendable (any Sendable) throws -> EntityDraft
 

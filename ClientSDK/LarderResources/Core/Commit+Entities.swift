@@ -115,6 +115,8 @@ extension Commit {
         stored.validator = nil
         // A change of the value does not end an invalidation. Which tags it has is not known here.
         let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
+        // Whether a reply that has come since the write was sent contains it is not known.
+        let isOvertaken = modifier.sentAt.map { $0 < stored.asked } ?? false
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }
@@ -126,6 +128,7 @@ extension Commit {
         guard outcome == .stored || outcome == nil else { return }
         entities[key] = .set(stored)
         changedValues.insert(key)
+        if isOvertaken { try invalidate(.entity(key), rows) }
     }
 
     mutating func remove(_ key: EntityKey, _ version: Int64?, _ rows: Rows) throws {

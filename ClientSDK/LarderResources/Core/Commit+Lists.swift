@@ -60,6 +60,10 @@ extension Commit {
             isInvalid: stored.isInvalid(in: moment.epoch)
         )
         try change.apply(&stored.query, context)
+        // Whether a reply that has come since the write was sent contains it is not known.
+        if let sentAt = change.sentAt, sentAt < before.asked, stored.query != before {
+            stored.query.isInvalidated = true
+        }
         if stored.query.isInvalidated, !before.isInvalidated {
             // No earlier request ends it.
             stored.query.invalid = max(stored.query.invalid, stamp)

@@ -269,11 +269,7 @@ extension Commit {
     }
 
     /// Whether what is at a place is newer than this commit.
-    func isOvertaken(by place: DiskStore.Place, version: Int64?) -> Bool {
-        guard stamp < place.asked else { return false }
-        if let version, let known = place.version { return version <= known }
-        return true
-    }
+    func isOvertaken(by place: DiskStore.Place, version: Int64?) -> Bool { place.overtakes(stamp, version: version) }
 
     /// Whether what is stored under a key is newer than this commit.
     func isOvertaken(_ key: StoredKey, _ row: DiskStore.Place?) -> Bool {

@@ -19,7 +19,9 @@ struct HiddenRows: Sendable {
 
     func contains(_ key: StoredKey) -> Bool { keys[key] != nil }
 
+    /// Beyond the limit what memory has goes to the disk with its next reply.
     mutating func insert(_ key: StoredKey, belongsOnDisk: Bool, at stamp: Stamp) {
+        guard !isAll else { return }
         keys[key] = Entry(belongsOnDisk: belongsOnDisk, stamp: stamp)
         isAll = isAll || keys.count > Self.countMaximum
     }

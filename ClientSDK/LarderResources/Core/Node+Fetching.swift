@@ -300,7 +300,7 @@ extension Node {
                 state[place].backOff.fail(error, configuration.readRetry, jitter: jitter, at: now)
                 if hasReturned { state[place].backOff.endNetworkDelay() }
             } else {
-                state[place].flights.removeAll { $0.stamp < flight.stamp }
+                state[place].answered = max(state[place].answered, flight.stamp)
                 state[place].backOff = BackOff()
             }
             guard place == nil else { return }
@@ -323,12 +323,14 @@ extension Node {
 
 /// The requests for a value, or for a page of a timeline, and what the last one has left.
 struct Requests {
-    /// Those in flight that no answer has overtaken, in the order of their beginnings. A refresh does not join an earlier one.
+    /// Those in flight, in the order of their beginnings. A refresh does not join an earlier one.
     fileprivate(set) var flights: [Flight] = []
+    /// The stamp of the latest one that was answered.
+    fileprivate var answered = Stamp.never
     var backOff = BackOff()
 
-    /// The one that is joined; nil if there is none.
-    var flight: Flight? { flights.last }
+    /// The one that is joined, which no answer has overtaken; nil if there is none.
+    var flight: Flight? { flights.last.flatMap { $0.stamp > answered ? $0 : nil } }
 
     /// Ends a request.
     ///

@@ -268,7 +268,7 @@ extension Node {
                     return false
                 }
                 if isBounded, observer.options.bound != nil { return true }
-                return freshness(content, observer.options, at: now) != .fresh
+                return !observer.isSettled || freshness(content, observer.options, at: now) != .fresh
             }.map { ($0.key, $0.value.options) }
         }
         guard !wanting.isEmpty else {

@@ -91,7 +91,8 @@ extension Node {
         return snapshot
     }
 
-    private func answer(_ options: ReadOptions) async throws(LarderError) -> Snapshot<Value> {
+    /// - Parameter isAgain: whether the last answer was invalidated while it was asked for.
+    private func answer(_ options: ReadOptions, isAgain: Bool = false) async throws(LarderError) -> Snapshot<Value> {
         let policy = options.policy
         let revision = state.withLock { $0.revision }
         let found = find(options)
@@ -113,7 +114,7 @@ extension Node {
         }
         if let error = found.postponed { throw error }
         let joined = try join(options, needsOrigin: policy.wantsOriginOnly, unlessChangedSince: revision)
-        guard let flight = joined else { return try await answer(options) }
+        guard let flight = joined else { return try await answer(options, isAgain: isAgain) }
         let error: LarderError
         do {
             // Without a value to fall back to, the read waits for the request.
@@ -122,6 +123,13 @@ extension Node {
             let answered = self.content()
             guard answered.value != nil else {
                 throw LarderError(.gone, "\"\(key)\" does not exist on the server.")
+            }
+            if options.rule.level == .validated, answered.isInvalidated {
+                guard isAgain else { return try await answer(options, isAgain: true) }
+                throw LarderError(
+                    .notValidated,
+                    "What the server has answered for \"\(key)\" is known to be outdated. Try again."
+                )
             }
             return current(answered, options, source: .network)
         } catch let failure as LarderError {

@@ -241,7 +241,7 @@ final class Rows {
             let theirs = try disk.place(of: key)
             // Those of a tier that is off are in memory only.
             let belongsOnDisk = entry.belongsOnDisk && !isDiskTierOff && !core.memoryOnly.contains(key)
-            if let theirs, theirs.asked > mine?.asked ?? entry.stamp {
+            if let theirs, theirs.overtakes(mine?.asked ?? entry.stamp, version: mine?.version) {
                 if let mine { try disk.invalidate(key, at: mine.invalid) }
             } else if belongsOnDisk, let mine {
                 try moveToDisk(key, mine, invalid: theirs?.invalid ?? .never, disk, memory)

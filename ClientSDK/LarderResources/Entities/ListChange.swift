@@ -42,6 +42,8 @@ struct ListChange: Sendable {
     }
 
     let origin: Origin
+    /// When the write was sent whose reply it is; nil: it is none.
+    var sentAt: Stamp?
     /// The entities of the answer. Those that are known to be deleted are not in `Context.stored`.
     var keys: [EntityKey] = []
     /// Changes the list, which is empty if none is stored.

@@ -232,6 +232,14 @@ extension Outbox {
                 steps[index] = .put(draft, validator: validator, stated: stated)
                 if entry.isInDoubt { steps.append(.invalidate(.entity(draft.key))) }
             case .remove(let key, nil) where entry.isInDoubt: steps[index] = .invalidate(.entity(key))
+            case .modify(let key, var modifier):
+                modifier.sentAt = entry.sentAt
+                steps[index] = .modify(key, modifier)
+                if entry.isInDoubt { steps.append(.invalidate(.entity(key))) }
+            case .changeList(let key, var change):
+                change.sentAt = entry.sentAt
+                steps[index] = .changeList(key, change)
+                if entry.isInDoubt { steps.append(.invalidate(.query(key))) }
             default: break
             }
         }

@@ -26,9 +26,11 @@ struct ServerIDs: Sendable {
 
     func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(names)) }
 
-    /// The server IDs of a scope by the temporary ones.
+    /// The server IDs by the temporary ones, for an operation of a scope: if several scopes have a temporary one, its own counts, and then the
+    /// newest.
     subscript(scope: String) -> [String: String] {
-        names.reduce(into: [:]) { if $1.scope == scope { $0[$1.temporary] = $1.server } }
+        let own = names.filter { $0.scope == scope }
+        return (names + own).reduce(into: [:]) { $0[$1.temporary] = $1.server }
     }
 
     /// The server ID of the newest entity with a temporary one, in any scope.

@@ -354,6 +354,7 @@ extension CacheUpdate {
     /// - Parameter page: nil: the changes were pushed.
     fileprivate mutating func apply(_ changes: ArraySlice<ChangeFeed.Change>, of page: PulledPage?) {
         self.page = page
+        toleratesValues = true
         for change in changes { change.apply(&self) }
     }
 }

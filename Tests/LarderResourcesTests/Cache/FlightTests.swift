@@ -195,6 +195,23 @@ struct FlightTests {
         #expect(try await cache.value(resource) == "c")
     }
 
+    @Test func `closing a cache ends a request that a later answer has overtaken`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let first = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(1)
+        scene.clock.advance(by: .milliseconds(1))
+        let second = Task { try await cache.refresh(resource) }
+        await source.waitForRequests(2)
+        source.answer(1, .value("b"))
+        _ = try await second.value
+        cache.close()
+        let error = await #expect(throws: LarderError.self) { try await first.value }
+        #expect(error?.code == .closed)
+        await source.waitForCancellations(1)
+    }
+
     @Test func `a fetch that never ends is abandoned at its time limit`() async throws {
         let cache = try scene.cache()
         var resource = Resource<String>("endless") { _ in

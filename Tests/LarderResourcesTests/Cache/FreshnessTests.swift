@@ -582,6 +582,20 @@ struct FreshnessTests {
         #expect(source.requests.count == 2)
     }
 
+    @Test func `a read of what must be validated does not return what was invalidated during its request`() async throws
+    {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = Resource<String>("balance", freshness: .critical) { try await source.fetch($0) }
+        let read = Task { try await cache.value(resource) }
+        await source.waitForRequests(1)
+        try await cache.update { $0.invalidate(resource.key) }
+        source.answer(0, .value("old"))
+        await source.waitForRequests(2)
+        source.answer(1, .value("new"))
+        #expect(try await read.value == "new")
+    }
+
     @Test func `a gate does not return a value that an older answer has not confirmed`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<Note>()

@@ -8,15 +8,16 @@ import Testing
 
 @Suite("Cache: invalidations during a request", .oneMinute)
 struct InvalidationDuringRequestTests {
-    enum Kind: String, CaseIterable, Sendable { case key, type, tag }
+    enum Kind: String, CaseIterable, Sendable { case key, type, tag, prefix }
 
     private let scene = CacheScene()
 
-    private func invalidate(_ kind: Kind, _ update: inout CacheUpdate) {
+    private func invalidate(_ kind: Kind, in cache: LarderCache) async throws {
         switch kind {
-        case .key: update.invalidate(Note.self, "1")
-        case .type: update.invalidate(all: Note.self)
-        case .tag: update.invalidate(tag: "all")
+        case .key: try await cache.update { $0.invalidate(Note.self, "1") }
+        case .type: try await cache.update { $0.invalidate(all: Note.self) }
+        case .tag: try await cache.update { $0.invalidate(tag: "all") }
+        case .prefix: try await cache.invalidate(startingWith: "note")
         }
     }
 
@@ -28,7 +29,7 @@ struct InvalidationDuringRequestTests {
         note.tags = ["all"]
         let seen = SequenceRecorder(cache.snapshots(note))
         await source.waitForRequests(1)
-        try await cache.update { invalidate(kind, &$0) }
+        try await invalidate(kind, in: cache)
         source.answer(0, .value(Note(1, "old")))
         await source.waitForRequests(2)
         source.answer(1, .value(Note(1, "new", revision: 2)))
@@ -48,7 +49,7 @@ struct InvalidationDuringRequestTests {
         list.tags = ["all"]
         let seen = SequenceRecorder(cache.snapshots(list))
         await source.waitForRequests(1)
-        try await cache.update { invalidate(kind, &$0) }
+        try await invalidate(kind, in: cache)
         source.answer(0, .value(EntityList([Note(1, "old")])))
         await source.waitForRequests(2)
         source.answer(1, .value(EntityList([Note(1, "new", revision: 2)])))

@@ -81,6 +81,23 @@ struct ReadBackOffTests {
         let seen = SequenceRecorder(cache.snapshots(word(source), .networkOnly))
         await seen.wait { $0.last?.refreshError != nil }
         #expect(seen.elements.last?.value == nil && source.requests.count == 2)
+        // An observer asks again, although what is stored is fresh.
+        source.prepare(.value("b"))
+        scene.clock.advance(by: .seconds(2))
+        await seen.wait { $0.last?.value == "b" }
+    }
+
+    @Test func `an observer that may not use what is stored asks again when the network returns`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        source.prepare(.value("a"))
+        _ = try await cache.value(word(source))
+        source.prepare(failure: LarderError(.offline, "no network").marked(isUnsent: true))
+        let seen = SequenceRecorder(cache.snapshots(word(source), .networkOnly))
+        await seen.wait { $0.last?.refreshError != nil }
+        source.prepare(.value("b"))
+        cache.networkReturned()
+        await seen.wait { $0.last?.value == "b" }
     }
 
     @Test func `a refresh and a gate go at once, and do not end the wait of others`() async throws {

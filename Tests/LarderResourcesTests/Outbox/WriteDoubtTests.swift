@@ -1,4 +1,5 @@
 import LarderResources
+import LarderStorage
 import LarderTesting
 import LarderTime
 import LarderTransport
@@ -129,6 +130,51 @@ struct WriteDoubtTests {
         let snapshot = try await cache.snapshot(note, .cacheOnly)
         #expect(snapshot.value?.text == "mine")
         #expect(snapshot.freshness == (revision == nil ? .stale(.invalidated) : .fresh))
+    }
+
+    /// Whether the reply is slow, or lost and asked for again.
+    @Test(arguments: [false, true])
+    func `the reply to a write is not fresh if it changes what another reply has brought meanwhile`(isLost: Bool)
+        async throws
+    {
+        let cache = try scene.cache(inMemory: true)
+        let source = ScriptedSource<Note>()
+        let list = ScriptedSource<EntityList<Note>>()
+        let note = Resource<Note>.entity("1") { try await source.fetch($0) }
+        let notes = Resource<EntityList<Note>>.list("notes") { try await list.fetch($0) }
+        source.prepare(.value(Note(id: "1", text: "old")))
+        list.prepare(.value(EntityList([Note(id: "2", text: "a")])))
+        _ = try await cache.value(note)
+        _ = try await cache.value(notes)
+        let reply = TransportGate()
+        let loses = Mutex(isLost)
+        var edit = WriteBehind<String, String>("edit", scope: { _ in "note" }, changes: { _, _ in }) { attempts in
+            try await reply.pass()
+            if loses.withLock({ $0 }) {
+                loses.withLock { $0 = false }
+                throw TransportError(.interrupted, "the reply was lost")
+            }
+            return attempts.map { .accepted($0.input) }
+        }
+        edit.acknowledge = { _, text, update in
+            update.modify(Note.self, "1") { $0.text = text }
+            update.edit(QueryKey("notes")) { if !$0.contains(Note.key("1")) { $0.append(Note.key("1")) } }
+        }
+        cache.outbox.register(edit)
+        cache.outbox.resume()
+        try cache.enqueue("mine", edit)
+        await reply.waitForHeld()
+        source.prepare(.value(Note(id: "1", text: "theirs")))
+        list.prepare(.value(EntityList([Note(id: "2", text: "a")])))
+        _ = try await cache.refresh(note)
+        _ = try await cache.refresh(notes)
+        reply.open()
+        await reached {
+            cache.networkReturned()
+            return cache.outbox.entries.isEmpty
+        }
+        #expect(try await cache.snapshot(note, .cacheOnly).freshness == .stale(.invalidated))
+        #expect(try await cache.snapshot(notes, .cacheOnly).freshness == .stale(.invalidated))
     }
 
     struct Payment: Codable, Sendable {

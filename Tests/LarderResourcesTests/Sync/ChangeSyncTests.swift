@@ -52,6 +52,33 @@ struct ChangeSyncTests {
         #expect(begun.withLock { $0 } == 1 && read.withLock { $0 } == ["1", "1"] && sync.token == "1")
     }
 
+    @Test func `a value that the store cannot take does not stop a feed`() async throws {
+        var configuration = scene.configuration()
+        configuration.editStore { $0.bytesMaximum = 64 << 10 }
+        let cache = try LarderCache(configuration)
+        let large = String(repeating: "x", count: 1 << 20)
+        let sync = ChangeSync(
+            ChangeFeed(
+                "test",
+                read: { token throws(LarderError) in
+                    guard token == "1" else { return ChangeFeed.Batch([], nextToken: token, hasMore: false) }
+                    let changes = [Note(1, large), Note(2, "small")].map { note in
+                        ChangeFeed.Change(note.entityKey) { $0.put(note) }
+                    }
+                    return ChangeFeed.Batch(changes, nextToken: "2", hasMore: false)
+                },
+                present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+                invalidateAll: { _ in }
+            ),
+            into: cache
+        )
+        try await sync.catchUp()
+        try await sync.catchUp()
+        #expect(sync.token == "2" && sync.status.failure == nil)
+        let small = Resource<Note>.entity("2") { _ in .value(Note(2, "asked for")) }
+        #expect(try await cache.value(small, .cacheOnly).text == "small")
+    }
+
     @Test func `the first page of a feed is its content, and is stored with its token`() async throws {
         let cache = try scene.cache()
         let ids = (1...300).map { "\($0)" }
@@ -156,8 +183,9 @@ struct ChangeSyncTests {
         )
         let sync = ChangeSync(feed, into: cache)
         func note(_ id: String) -> Resource<Note> {
-            .entity(id, freshness: .rule(Freshness.Rule(.feed("test", within: .seconds(120))))) { _ in
-                .value(Note(id: id, text: "1", revision: 1))
+            .entity(id, freshness: .rule(Freshness.Rule(.feed("test", within: .seconds(120))))) { context in
+                context.validator == nil
+                    ? .value(Note(id: id, text: "1", revision: 1), validator: "v") : .notModified()
             }
         }
         let running = Task { try await sync.catchUp() }
@@ -170,6 +198,9 @@ struct ChangeSyncTests {
         _ = try await cache.value(note("late"))
         #expect(cache.stored(note("early"))?.freshness == .stale(.feedBehind))
         #expect(cache.stored(note("late"))?.freshness == .fresh)
+        // The server confirms what it had before the token.
+        _ = try await cache.refresh(note("early"))
+        #expect(cache.stored(note("early"))?.freshness == .fresh)
     }
 
     @Test(arguments: [false, true])

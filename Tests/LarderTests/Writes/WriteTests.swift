@@ -254,6 +254,43 @@ struct WriteTests {
         #expect(backend.writes.last?.url == "http://server/articles/42/star")
     }
 
+    @Test(arguments: [0, 1, 2])
+    func `a write that names an entity of another scope waits until that is created`(_ heldCount: Int) async throws {
+        let gate = TransportGate()
+        let backend = Backend { request, _ in
+            guard request.method == .post else { return ClientFixture.json(#"{"id":"note_1","title":"Moved"}"#) }
+            let isFolder = request.url.hasSuffix("/folders")
+            let reply = ClientFixture.json(isFolder ? #"{"id":"folder_1"}"# : #"{"id":"note_1"}"#, status: .created)
+            // The reply to the folder's creation comes with that to the note's, after it, or before.
+            let isHeld = heldCount == 0 ? false : heldCount == 1 ? isFolder : !isFolder
+            return isHeld ? reply.held(by: gate) : reply
+        }
+        let client = try await fixture.client(backend.transport)
+        fixture.scene.isOnline.withLock { $0 = false }
+        let (folder, note) = (APIClient.localID(), APIClient.localID())
+        try client.write(.post, "/folders", creating: Article(id: folder, title: "Folder"))
+        try client.write(.post, "/notes", creating: Article(id: note, title: "Note"))
+        try client.write(.patch, "/notes/\(note)", ["folder": folder], changing: Article.self, note) {
+            $0.title = "Moved"
+        }
+        fixture.scene.isOnline.withLock { $0 = true }
+        client.cache.networkReturned()
+        if heldCount > 0 {
+            await gate.waitForHeld()
+            await backend.transport.waitForRequests(2)
+            await reached { client.cache.outbox.entries.count == 2 }
+            gate.open()
+        }
+        await reached {
+            client.cache.networkReturned()
+            return client.cache.outbox.entries.allSatisfy { $0.state == .rejected }
+        }
+        #expect(client.cache.outbox.entries.isEmpty)
+        #expect(backend.writes.last?.url == "http://server/notes/note_1")
+        #expect(backend.writes.last.map { String(decoding: $0.body, as: UTF8.self) } == #"{"folder":"folder_1"}"#)
+        client.close()
+    }
+
     @Test func `an entity whose ID is a number at the server is created offline`() async throws {
         let backend = Backend { request, _ in
             request.method == .post
