@@ -16,23 +16,28 @@ extension Backend {
         if let reason = reasonNoCollection(method ?? .get, path, in: world) { return reason }
         guard !path.utf8.contains(UInt8(ascii: "*")) else { return nil }
         let matches = routes(of: world).matches(bytes)
-        if let route = matches.accepting(method ?? .get).first?.route {
-            // The same path is that of a list or of one document.
-            guard route.template == "/{collection}", let method, method == .put || method == .patch else { return nil }
-            do {
-                let found = try world.read { try $0.collections.find(String(path.dropFirst()))?.isSingular }
-                return found == false ? "\(path) takes GET, POST, not \(method.rawValue)." : nil
-            } catch {
-                // Each request of a world that cannot be read is answered with this error: that is no reason of the route.
-                return nil
-            }
-        }
         guard matches.isEmpty else {
-            guard let method, method != .head, method != .options else { return nil }
-            let methods = matches.methods.map(\.rawValue).joined(separator: ", ")
-            return "\(path) takes \(methods), not \(method.rawValue)."
+            let methods = methods(of: matches, path, in: world)
+            guard let method, method != .head, method != .options, !methods.contains(method) else { return nil }
+            return "\(path) takes \(methods.map(\.rawValue).joined(separator: ", ")), not \(method.rawValue)."
         }
         return DocumentationEndpoints.mayHave(path) ? nil : reasonMissing(method ?? .get, path, in: world)
+    }
+
+    /// The methods that a path of a world takes. The same path is that of a list or of one document.
+    func methods(of matches: [RouteMatch], _ path: String, in world: World) -> [Method] {
+        guard matches.contains(where: { $0.route.template == "/{collection}" }) else { return matches.methods }
+        let name = PathTemplate.segments(Array(path.utf8)[...])?.first ?? ""
+        do {
+            switch try world.read({ try $0.collections.find(name)?.isSingular }) {
+            case true?: return [.get, .put, .patch]
+            case false?: return [.get, .post]
+            case nil: return matches.methods
+            }
+        } catch {
+            // Each request of a world that cannot be read is answered with this error: that is no reason of the route.
+            return matches.methods
+        }
     }
 
     package func isChannel(_ path: String, in world: World) -> Bool {

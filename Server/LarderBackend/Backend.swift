@@ -114,7 +114,9 @@ package struct Backend: Sendable {
         if let match = matches.accepting(request.method).first {
             return try match.route.answer(Call(request, exchange, owner, match, version))
         }
-        let methods = (matches + own).methods
+        // A path that only a custom route serves has no collection.
+        let isOwn = !own.isEmpty && reasonNoCollection(.get, request.pathText, in: world) != nil
+        let methods = own.methods + (isOwn ? [] : self.methods(of: matches, request.pathText, in: world))
         let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
             if !own.answering(request).isEmpty {

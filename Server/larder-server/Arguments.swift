@@ -88,6 +88,10 @@ struct Arguments {
     }
 
     private mutating func parse(_ words: ArraySlice<String>, isProxy: Bool) throws(UsageError) {
+        let ofCommands = ControlCommand.options.words(of: ControlCommand.commonOptions)
+        if let first = words.first, ofCommands.contains(first), !Self.options.words().contains(first) {
+            throw UsageError(message: "\(first) belongs behind a command: larder-server journal \(first) …")
+        }
         given = try Self.options.parse(words, into: &self, orElse: "--help lists all options")
         guard case .serve = action else {
             if case .check = action, configuration.databasePath == nil {

@@ -10,15 +10,15 @@ enum CollectionExample {
             "todos.json",
             """
             [
-              { "id": 1, "title": "Buy flour", "done": false, "author": 1, "due": "2026-07-01" },
-              { "id": 2, "title": "Bake bread", "done": false, "author": 2, "due": "2026-07-02" },
-              { "id": 3, "title": "Wash up", "done": true, "author": 1, "due": null }
+              { "id": 1, "title": "Buy flour", "done": false, "authorId": 1, "due": "2026-07-01" },
+              { "id": 2, "title": "Bake bread", "done": false, "authorId": 2, "due": "2026-07-02" },
+              { "id": 3, "title": "Wash up", "done": true, "authorId": 1, "due": null }
             ]
 
             """
         ),
         (
-            "people.json",
+            "authors.json",
             """
             [
               { "id": 1, "name": "Ana", "address": { "city": "Lisbon" } },

@@ -53,7 +53,10 @@ enum CommandUsage {
                 "JSON may be @FILE or -, here and in other commands"
             ),
             CommandEntry("files [list | write]", "files that were loaded; write: collections into --data"),
-            CommandEntry("gates [list | add JSON | release ID | remove ID | clear]"),
+            CommandEntry(
+                "gates [list | add JSON | release ID | remove ID | clear]",
+                #"holds exchanges: gates add '{"id":"g","match":{"path":"/todos"}}'"#
+            ),
             CommandEntry("held [list | NUMBER release | NUMBER answer JSON]"),
             CommandEntry("journal [list | NUMBER [curl] | har [FILE] | clear]"),
             CommandEntry("ledger", "checks the consistency of the ledger"),
@@ -65,9 +68,18 @@ enum CommandUsage {
             ),
             CommandEntry(
                 "verify JSON",
-                "compares the journal with expectations; exit code 1 if one is not met"
+                """
+                compares the journal with expectations; exit code 1 if one is not met:
+                      verify '{"expect":[{"match":{"path":"/todos","status":"2xx"},"exactly":1}]}'
+                """
             ),
-            CommandEntry("wait JSON", "waits for a condition; exit code 1 if the time limit ends first"),
+            CommandEntry(
+                "wait JSON",
+                """
+                waits for a condition; exit code 1 if the time limit ends first:
+                      wait '{"entries":{"path":"/todos","count":2},"timeoutSeconds":5}'
+                """
+            ),
             CommandEntry(
                 "worlds [list | create [ID [JSON]] | fork ID [NEW] | reset [ID] | destroy ID | snapshot|restore ID]"
             ),

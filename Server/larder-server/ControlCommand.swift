@@ -66,6 +66,9 @@ struct ControlCommand {
         if words.count == 2, words[1] == "list" { words.removeLast() }
         // Once: a document may come from standard input.
         guard let request = try ControlRequest(words) else {
+            if words.count == 3, words.starts(with: ["clock", "advance"]) {
+                throw UsageError(message: "a time to advance is such as 90, 1.5, 1h30m or 250ms, not '\(words[2])'")
+            }
             let entry = try CommandUsage.table.entry(words[0])
             throw CommandUsage.table.wrong(entry.name, words.dropFirst())
         }
@@ -78,13 +81,17 @@ struct ControlCommand {
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
-        if reply.status < 400, let path = request.file { return try SourceFile.write(reply.body, to: path) }
+        if reply.status < 400, let path = request.file {
+            try SourceFile.write(reply.body, to: path)
+            let count = try JSONParser.parse(reply.body)["log"]?["entries"]?.array?.count ?? 0
+            return Terminal.print("\(path): \(count) exchange\(count == 1 ? "" : "s")")
+        }
         let text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status < 400 else {
             Terminal.fail(isJSON ? text : ControlText.problem(reply.body), code: 1)
         }
         if text.isEmpty { return Terminal.print("done") }
-        let isPlain = isJSON || request.accept != "application/json"
+        let isPlain = isJSON || request.isRaw
         let trimmed = String(text.reversed().drop { $0.isNewline }.reversed())
         Terminal.print(isPlain ? trimmed : ControlText.readable(reply.body))
         if let failOn { try judge(failOn, request, fields) }

@@ -62,6 +62,8 @@ struct ControlRequest {
     private let path: String
     let body: [UInt8]?
     let accept: String
+    /// Whether the reply is printed as it is: a text, or a document for other programs.
+    let isRaw: Bool
     /// The file for the reply instead of the terminal; nil for none.
     let file: String?
 
@@ -86,6 +88,7 @@ struct ControlRequest {
             let isText = words[0] == "conduct" || words[0] == "metrics" || words.last == "curl"
             file = values["FILE"]?.string
             accept = isText ? "text/plain" : "application/json"
+            isRaw = isText || words == ["journal", "har"]
             return
         }
         return nil
@@ -127,10 +130,14 @@ struct ControlRequest {
 
     /// JSON text, or the contents of `@FILE` or of standard input (`-`).
     private static func document(_ text: String) throws(UsageError) -> [UInt8] {
-        guard text.hasPrefix("@") || text == "-" else { return Array(text.utf8) }
-        do { return try SourceFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
-            throw UsageError(message: "\(error)")
+        var bytes = Array(text.utf8)
+        if text.hasPrefix("@") || text == "-" {
+            do { bytes = try SourceFile.bytes(text == "-" ? "-" : String(text.dropFirst())) } catch {
+                throw UsageError(message: "\(error)")
+            }
         }
+        guard bytes.contains(where: { $0 > 0x20 }) else { throw UsageError(message: "JSON must not be empty") }
+        return bytes
     }
 
     private static func document(_ text: String, named id: JSONValue?) throws(UsageError) -> [UInt8] {

@@ -10,7 +10,8 @@ enum ControlText {
         }
         var text = value["detail"]?.string ?? title
         for error in value["errors"]?.array ?? [] {
-            text += "\n  \(error["pointer"]?.string ?? "") \(error["detail"]?.string ?? "")"
+            let parts = [error["pointer"]?.string ?? "", error["detail"]?.string ?? ""].filter { !$0.isEmpty }
+            text += "\n  " + parts.joined(separator: " ")
         }
         if let nearest = value["nearest"]?.array, !nearest.isEmpty {
             text += " Nearest: " + nearest.compactMap(\.string).joined(separator: ", ")
@@ -98,7 +99,8 @@ enum ControlText {
                 + array.map { "\(pad)  - \(indented($0, depth + 1).drop { $0 == " " || $0.isNewline })" }.joined(
                     separator: "\n"
                 )
-        default: return plain(value)
+        // The errors of a file are lines.
+        default: return plain(value).replacing("\n", with: "\n\(pad)")
         }
     }
 }

@@ -17,8 +17,12 @@ enum Greeting {
         }
 
         var parts = ["Larder serves \(url)\(front.map { ", in front of \($0)" } ?? "")"]
-        if let secure = backend.secureURL { parts[0] += "\nEncrypted: \(secure)   trust: larder-server certificate" }
+        if let secure = backend.secureURL {
+            parts[0] +=
+                "\nEncrypted: \(secure)" + (arguments.certificate == nil ? "   trust: larder-server certificate" : "")
+        }
         if !routes.isEmpty {
+            let routes = routes.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
             parts.append("Routes: \(routes.prefix(20).joined(separator: ", "))\(routes.count > 20 ? ", …" : "")")
         }
         if !collections.isEmpty { parts.append("Collections: \(collections.map { "/" + $0 }.joined(separator: " "))") }

@@ -61,8 +61,13 @@ enum Main {
         if room < configuration.server.connectionsMaximum {
             Terminal.warn("the system's limit allows about \(room) open connections; further ones wait (see ulimit -n)")
         }
-        let backend = try naming(configuration.databasePath) {
-            try MockBackend.start(source(arguments), configuration)
+        let source = source(arguments)
+        let hasDatabase = configuration.databasePath.map { Database.fileExists($0) } ?? false
+        let backend = try naming(configuration.databasePath) { try MockBackend.start(source, configuration) }
+        if case .generated = source, arguments.worldSize == nil, !hasDatabase {
+            Terminal.warn(
+                "there are no fixtures in ./Fixtures or beside the executable; serving a generated world (see --fixtures)"
+            )
         }
         try prepare(backend, arguments)
         if !arguments.isQuiet { Terminal.print(Greeting.text(backend, arguments)) }
@@ -113,11 +118,6 @@ enum Main {
             return .empty
         }
         if arguments.worldSize == nil, let found { return .fixtures(directory: found) }
-        if arguments.worldSize == nil {
-            Terminal.warn(
-                "there are no fixtures in ./Fixtures or beside the executable; serving a generated world (see --fixtures)"
-            )
-        }
         return .generated(
             arguments.worldSize ?? WorldSize(),
             picturesFrom: found.flatMap { unsafe access($0, R_OK) == 0 ? $0 : nil }

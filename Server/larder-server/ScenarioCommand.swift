@@ -55,6 +55,9 @@ struct ScenarioCommand {
             return true
         }
         if names == ["list"], !runs { names = [] }
+        for (option, path) in [("--read", readPath), ("--write", writePath)] where path?.hasPrefix("/") == false {
+            throw UsageError(message: "\(option) requires a path such as /books/1, not '\(path ?? "")'")
+        }
         if readPath != nil || writePath != nil || file != nil {
             do {
                 all = try Scenario.ofAnyAPI(reading: readPath, writingTo: writePath)
@@ -63,11 +66,13 @@ struct ScenarioCommand {
         } else if routes != nil || data != nil {
             throw UsageError(message: "cases of your own API need --read PATH, --write PATH or --scenarios FILE")
         }
-        for (option, path) in [("--read", readPath), ("--write", writePath)] where path?.hasPrefix("/") == false {
-            throw UsageError(message: "\(option) requires a path such as /books/1, not '\(path ?? "")'")
-        }
         let known = all.map(\.name)
+        let missing = [("--read", readPath), ("--write", writePath)].filter { $0.1 == nil }.map(\.0)
         for name in names where !known.contains(name) {
+            if file != nil || missing.count < 2, Scenario.all.contains(where: { $0.name == name }) {
+                let options = missing.map { $0 + " PATH" }.joined(separator: " or ")
+                throw UsageError(message: "the scenario '\(name)' is one of the demo, or needs \(options)")
+            }
             throw .unknown("unknown scenario", name, in: known, orElse: "larder-server scenarios lists them")
         }
         guard runs == (command != nil), command?.isEmpty != true, runs || (junit == nil && !isTAP) else {

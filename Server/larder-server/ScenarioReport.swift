@@ -53,7 +53,7 @@ struct ScenarioReport {
             case .notExercised: "not exercised"
             }
         let name = result.name + String(repeating: " ", count: max(1, 27 - result.name.count))
-        let head = "\(word)  \(name)\(result.exchanges) exchanges  \(time) s"
+        let head = "\(word)  \(name)\(result.exchanges) exchange\(result.exchanges == 1 ? "" : "s")  \(time) s"
         return ([head] + (reasons + notes).map { "                 \($0)" }).joined(separator: "\n")
     }
 
@@ -68,7 +68,7 @@ struct ScenarioReport {
         let passed = reports.count(where: \.isPassed)
         let unknown = reports.count { if case .notExercised = $0.result.outcome { true } else { false } }
         return
-            "\n\(reports.count) scenarios: \(passed) passed, \(reports.count - passed - unknown) failed, \(unknown) not exercised"
+            "\n\(reports.count) scenario\(reports.count == 1 ? "" : "s"): \(passed) passed, \(reports.count - passed - unknown) failed, \(unknown) not exercised"
     }
 
     /// A JUnit XML file. What was not exercised is an error: nothing is known.

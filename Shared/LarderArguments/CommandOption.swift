@@ -148,6 +148,12 @@ package struct CommandOptions<Arguments> {
         return option
     }
 
+    /// The names of a section's options, the short ones too; nil: of all sections.
+    package func words(of title: String? = nil) -> Set<String> {
+        let options = sections.filter { title == nil || $0.title == title }.flatMap(\.options)
+        return Set(options.flatMap { [$0.name, $0.short].compactMap { $0 } })
+    }
+
     package func names(of title: String) -> Set<String> {
         Set(sections.first { $0.title == title }?.options.map(\.name) ?? [])
     }

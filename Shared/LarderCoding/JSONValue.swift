@@ -36,6 +36,16 @@ package enum JSONValue: Sendable, Hashable {
     /// A string itself, and other values as compact JSON.
     package var text: String { string ?? String(decoding: encoded, as: UTF8.self) }
 
+    /// The same value with the members of each object in the order of their names, so that documents which say the same are equal.
+    package var sorted: JSONValue {
+        switch self {
+        case .array(let values): .array(values.map(\.sorted))
+        case .object(let object):
+            .members(object.members.sorted { $0.name < $1.name }.map { ($0.name, $0.value.sorted) })
+        default: self
+        }
+    }
+
     /// Compact JSON.
     package var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 512)

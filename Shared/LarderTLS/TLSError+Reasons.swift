@@ -30,7 +30,7 @@ extension TLSError {
         case Verdict.selfSigned:
             self.init(
                 .certificateFromUnknownAuthority,
-                "\(whose) is self-signed: \(subject). If it is your server's, trust it with roots, or install it on this machine."
+                "\(whose) is self-signed: \(subject). If it is your server's, make it one of the trusted roots, or install it on this machine."
             )
         case Verdict.selfSignedInChain, Verdict.noIssuer, Verdict.noLocalIssuer, Verdict.unverifiable:
             let issuer = certificate.map { " signed by '\($0.issuer)'" } ?? ""

@@ -354,6 +354,24 @@ struct ServerCommandTests {
         #expect(await client.readToEnd().ending != .open)
     }
 
+    @Test func `a database file has the documents, and the server says that the files are not read`() async throws {
+        defer { clean() }
+        let (data, database) = (directory + "/data", directory + "/db.sqlite")
+        #expect(try await run(["init", data]).output.contains("authors.json"))
+        let note = "\(database) has the documents, and the files in \(data) are not read"
+        for (words, says) in [(["--data", data], false), (["--data", data], true), ([], false)] {
+            let server = try start(words + ["--database", database, "--port", "0"])
+            await server.printed("Stop: Ctrl-C")
+            #expect(server.run.output.contains("Collections: /authors /todos"), "\(server.run)")
+            #expect(
+                server.run.errors.contains(note) == says && !server.run.errors.contains("fixtures"),
+                "\(server.run)"
+            )
+            server.send(SIGTERM)
+            await server.ended()
+        }
+    }
+
     @Test func `help and version print nothing else`() async throws {
         defer { clean() }
         let help = try await run(["--help"])

@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderEngine
 import LarderTime
 import Synchronization
 import TestSupport
@@ -101,5 +102,40 @@ struct ClockTests {
         #expect(try again.json["errors"]?[0]?["pointer"] == .string("/time"))
         let clock = try await stage.ask("GET", "/_larder/clock").json
         #expect(clock["time"] == .string("2020-01-01T00:00:00.000Z"))
+    }
+
+    private static let latency = FaultAction.latency(
+        connect: .fixed(.seconds(1)),
+        firstByte: .fixed(.seconds(1)),
+        body: .fixed(.seconds(1))
+    )
+
+    @Test(arguments: [1, 2])
+    func `one advance runs the timers that follow from its timers, each at its time`(_ loops: Int) async throws {
+        let stage = try Stage { $0.server.loops = loops }
+        let start = stage.world.clock.now
+        try stage.world.set(Fault(Self.latency, when: FaultMatch("GET", "/v1/feed")))
+        try stage.world.set(Fault(.drip(bytes: 20, every: .milliseconds(500)), when: FaultMatch("GET", "/v1/me")))
+        let clients = [try stage.send("GET", "/v1/feed?limit=1"), try stage.send("GET", "/v1/me")]
+        await reached { stage.world.world.clock.waitCount == 2 }
+        stage.world.clock.advance(by: .seconds(60))
+        #expect(stage.world.clock.untilNextTimer == nil)
+        guard stage.world.clock.untilNextTimer == nil else { return }
+        for client in clients { #expect(try await client.reply().status == 200) }
+        let records = await stage.world.journal()
+        #expect(records.first { $0.target.hasPrefix("/v1/feed") }?.at == start + .seconds(3))
+        let dripped = try #require(records.first { $0.target == "/v1/me" })
+        #expect(dripped.at == start + dripped.injected && dripped.injected > .seconds(1))
+    }
+
+    @Test func `one advance over HTTP ends a latency with several parts`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(Self.latency, when: FaultMatch("GET", "/v1/feed")))
+        let client = try stage.send("GET", "/v1/feed?limit=1")
+        await reached { stage.world.clock.untilNextTimer != nil }
+        #expect(try await stage.ask("POST", "/_larder/clock/advance", #"{"seconds": 3}"#).status == 200)
+        let clock = try await stage.ask("GET", "/_larder/clock")
+        #expect(try clock.json["nextTimerInSeconds"] == nil, "\(clock.text)")
+        #expect(client.hasNews)
     }
 }

@@ -309,4 +309,25 @@ struct CollectionTests {
         #expect(ledger.status == 400 && ledger.text.contains("this server has your own collections"))
         #expect(try await shop.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#).status == 204)
     }
+
+    @Test func `Allow has the methods that the path of a list, of a document and of a route takes`() async throws {
+        let files = ["todos.json": CollectionShop.todos, "profile.json": #"{"name":"Ana"}"#]
+        let shop = try CollectionShop(files)
+        for (path, allow) in [
+            ("/todos", "GET, HEAD, OPTIONS, POST"), ("/profile", "GET, HEAD, OPTIONS, PATCH, PUT"),
+            ("/todos/1", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ] { #expect(try await shop.ask("OPTIONS", path).field("Allow") == allow, "\(path)") }
+        #expect(try await shop.ask("DELETE", "/todos").field("Allow") == "GET, HEAD, OPTIONS, POST")
+        let data = try CollectionShop.directory(files)
+        let routes = #"{"method": "POST", "path": "/login", "status": 204}"#
+        let site = try RouteSite(routes: routes, .collections(directory: data.path))
+        #expect(try await site.ask("OPTIONS", "/login").field("Allow") == "OPTIONS, POST")
+    }
+
+    @Test func `an unknown operator of a filter is an error`() async throws {
+        let shop = try CollectionShop()
+        let wrong = try await shop.ask("GET", "/todos?price:gtee=1")
+        #expect(wrong.status == 400 && wrong.text.contains("did you mean :gte?"), "\(wrong.text)")
+        #expect(try await shop.ids("/todos?price:gte=3") == [1, 7])
+    }
 }

@@ -439,4 +439,31 @@ struct ConductTests {
         }
         #expect(await loops(stage).map(\.entries) == [[1, 12], [13, 24]])
     }
+
+    @Test(arguments: [("0.7778775636403494", "29.222122436359655", 0), ("0.9", "29.0985", 1), ("0.9", "29.0995", 0)])
+    func `a wait that is shorter by less than a millisecond is long enough`(first: String, second: String, count: Int)
+        async throws
+    {
+        let stage = try Stage()
+        try reject(stage, for: .seconds(30))
+        _ = try await stage.ask("GET", page)
+        for seconds in [first, second] {
+            #expect(try await stage.ask("POST", "/_larder/clock/advance", "{\"seconds\": \(seconds)}").status == 200)
+        }
+        _ = try await stage.ask("GET", page)
+        let findings = await stage.world.conduct.findings.filter { $0.rule == .retriedTooSoon }
+        #expect(findings.count == count)
+        #expect(findings.allSatisfy { $0.detail.contains("retried 2 ms too soon") }, "\(findings)")
+    }
+
+    @Test(arguments: [
+        ("GET", "conduct", ""), ("POST", "verify", #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":0}]}"#),
+        ("POST", "wait", #"{"entries":{"path":"/v1/feed"}}"#),
+    ])
+    func `without a journal nothing is said about requests`(method: String, function: String, body: String) async throws
+    {
+        let stage = try Stage { $0.journalCapacity = 0 }
+        let reply = try await stage.ask(method, "/_larder/" + function, body.isEmpty ? nil : body)
+        #expect(reply.status >= 400 && reply.text.contains("the journal is off"), "\(reply.text)")
+    }
 }

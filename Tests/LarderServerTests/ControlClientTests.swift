@@ -160,8 +160,9 @@ struct ControlClientTests {
         (["scenarios", "lost-repl"], "did you mean 'lost-reply'?"),
         (["worlds", "create", "blue", "[]"], "must be an object"),
         (["proxy", "--to", "http://127.0.0.1:1", "--no-power-loss-safety"], "a proxy has none"),
-        (["clock", "advance", "1x"], "usage: larder-server clock"),
-        (["clock", "advance", "h"], "usage: larder-server clock"),
+        (["clock", "advance", "1x"], "such as 90, 1.5, 1h30m or 250ms, not '1x'"),
+        (["clock", "advance", "h"], "not 'h'"), (["faults", "add", " "], "JSON must not be empty"),
+        (["-w", "iso", "journal"], "larder-server journal -w"), (["--json", "faults"], "belongs behind a command"),
         (["--seed", "1", "--fixtures", "F"], "--fixtures"), (["--posts", "5", "--fixtures", "F"], "omit"),
         (["worlds", "--server", "http://127.0.0.1:8080/w/blue"], "--world blue"),
         (["worlds", "--server", "http://127.0.0.1:8080/api"], "http://127.0.0.1:8080"),
@@ -194,6 +195,22 @@ struct ControlClientTests {
             Array((#"{"items":["# + item + #"{"name":"Proxy-Status","value":"cdn"}]}]}"#).utf8)
         )
         #expect(!other.contains("\n"), "\(other)")
+    }
+
+    @Test func `the lines of a text are indented as the text is`() {
+        let body = #"{"files":[{"path":"a","error":"one\ntwo"}]}"#
+        let lines = ControlText.readable(Array(body.utf8)).split(separator: "\n")
+        #expect(lines.map { $0.prefix { $0 == " " }.count } == [2, 4, 6, 6], "\(lines)")
+    }
+
+    @Test func `an error of the whole document has no pointer in front of it`() {
+        let problem = #"{"title":"t","detail":"d","errors":[{"pointer":"","detail":"must be an object"}]}"#
+        #expect(ControlText.problem(Array(problem.utf8)) == "d\n  must be an object")
+    }
+
+    @Test(arguments: [(["journal", "har"], true), (["journal"], false), (["metrics"], true)])
+    func `an archive is printed as it is`(_ words: [String], _ isRaw: Bool) throws {
+        #expect(try ControlRequest(words)?.isRaw == isRaw)
     }
 
     @Test func `the names of similar worlds are shown if there are any`() {

@@ -232,7 +232,8 @@ struct CrossOriginTests {
         #expect(removed.problem == "unknown-world" && removed.field("Access-Control-Allow-Origin") == Self.page)
         await other.backend.stop()
 
-        let player = try Stage { $0.origin = .recording(Array(#"{"log":{"entries":[]}}"#.utf8)) }
+        let entry = #"{"request":{"method":"GET","url":"http://x.test/only"},"response":{"status":204}}"#
+        let player = try Stage { $0.origin = .recording(Array("{\"log\":{\"entries\":[\(entry)]}}".utf8)) }
         let missing = try await ask(player, "GET", "/v1/feed")
         #expect(missing.status == 404 && missing.field("Access-Control-Allow-Origin") == Self.page)
     }

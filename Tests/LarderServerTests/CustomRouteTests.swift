@@ -269,7 +269,7 @@ struct CustomRouteTests {
                 """
         )
         func wait(_ path: String, _ value: Int) async throws -> Int {
-            let state = #"{"path": "\#(path)", "pointer": "/a", "equals": "\#(value)"}"#
+            let state = #"{"path": "\#(path)", "pointer": "/a", "equals": \#(value)}"#
             return try await site.ask("POST", "/_larder/wait", "{\"state\": \(state), \"timeoutSeconds\": 0.01}").status
         }
         let before = site.backend.main.commitCount

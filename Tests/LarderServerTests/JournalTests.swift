@@ -372,7 +372,7 @@ struct JournalTests {
         let script = """
             {"steps": [{"atSeconds": 1, "changes": {"fault": "emptyPage"}},
                        {"atSeconds": 2, "act": {"as": "ana", "method": "DELETE", "path": "/v1/posts/post_999999"}},
-                       {"atSeconds": 3, "remove": ["none"]}]}
+                       {"atSeconds": 3, "remove": ["fault-9"]}]}
             """
         let none = try await stage.ask("GET", "/_larder/script", as: nil).text
         #expect(none == #"{"steps":0,"stepsRun":0}"#)

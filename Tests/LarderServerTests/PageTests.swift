@@ -99,4 +99,9 @@ struct PageTests {
             if method == .get { #expect(matches.accepting(.head).first?.route.name == route.name) }
         }
     }
+
+    @Test func `a cursor under the name that other APIs use is rejected`() async throws {
+        let reply = try await Scene().ask("GET", "/v1/feed?cursor=x")
+        #expect(reply.status == 400 && reply.text.contains("`after`"), "\(reply.text)")
+    }
 }

@@ -436,4 +436,23 @@ struct ProxyTests {
         let known = await pair.proxy.world.journal().last?.verdicts ?? []
         #expect(!known.isEmpty && !known.joined().contains("unknown"), "\(known)")
     }
+
+    @Test func `a server that closes without a reply was reached`() async throws {
+        let server = try CannedServer("")
+        let reply = try await Self.proxy(to: server.url).ask("POST", "/a", "{}")
+        #expect(reply.status == 502 && !reply.text.contains("cannot be reached"), "\(reply.text)")
+    }
+
+    @Test func `the rejection of a host names the option that admits it`() async throws {
+        let pair = try Pair()
+        let client = try pair.proxy.connect()
+        try client.send("GET / HTTP/1.1\r\nHost: app.example\r\n\r\n")
+        #expect(try await client.reply().text.contains("--allow-host app.example"))
+    }
+
+    @Test func `the control plane says what answers`() async throws {
+        let pair = try Pair()
+        #expect(try await pair.server.ask("GET", "/_larder").json["serves"] == .string("demo"))
+        #expect(try await pair.proxy.ask("GET", "/_larder").json["serves"] == .string("proxy"))
+    }
 }

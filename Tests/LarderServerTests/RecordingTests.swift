@@ -223,4 +223,91 @@ struct RecordingTests {
         }
         #expect(error?.description.contains("/log/entries/1: ") == true)
     }
+
+    private func player(_ entries: String) throws -> Stage {
+        try Stage { $0.origin = .recording(Array("{\"log\": {\"entries\": [\(entries)]}}".utf8)) }
+    }
+
+    private static let note = #"""
+        {"request": {"method": "GET", "url": "https://api.test/note"},
+         "response": {"status": 200, "headers": [{"name": "ETag", "value": "\"a\""}, {"name": "Content-Type", "value": "text/plain"},
+           {"name": "Last-Modified", "value": "Thu, 01 Jan 2026 00:00:00 GMT"}, {"name": "Date", "value": "Thu, 01 Jan 2026 00:00:00 GMT"}],
+           "content": {"text": "a note"}}}
+        """#
+
+    @Test(arguments: [
+        ("If-None-Match", "\"a\"", 304), ("If-None-Match", "\"b\"", 200),
+        ("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT", 304),
+        ("If-Modified-Since", "Wed, 31 Dec 2025 00:00:00 GMT", 200),
+    ])
+    func `a recorded reply that the client holds is played as 304`(_ field: String, _ value: String, _ status: Int)
+        async throws
+    {
+        let player = try player(Self.note)
+        let first = try await player.ask("GET", "/note")
+        #expect(first.status == 200 && first.text == "a note")
+        #expect(first.field("Date") != "Thu, 01 Jan 2026 00:00:00 GMT")
+        let again = try await player.ask("GET", "/note", fields: [field: value])
+        #expect(again.status == status && again.field("ETag") == "\"a\"")
+        let verdicts = await player.world.journal().last?.verdicts ?? []
+        #expect(status == 200 || verdicts == ["validated, and 6 bytes saved"], "\(verdicts)")
+    }
+
+    @Test func `a recorded 304 is the reply before it, for a client that holds nothing too`() async throws {
+        let unchanged = #"{"request": {"method": "GET", "url": "https://api.test/note"}, "response": {"status": 304}}"#
+        let player = try player("\(Self.note), \(unchanged)")
+        for _ in 1...3 { #expect(try await player.ask("GET", "/note").text == "a note") }
+    }
+
+    @Test func `a full reply that the client had validated is not called a change`() async throws {
+        let stage = try Stage()
+        var reply = CannedReply(status: 200)
+        reply.headers = ["ETag": "\"a\"", "Cache-Control": "private, max-age=0"]
+        reply.body = "{}"
+        try stage.world.set(Fault(.respond(reply), when: FaultMatch("GET", "/stub")))
+        _ = try await stage.ask("GET", "/stub")
+        _ = try await stage.ask("GET", "/stub", fields: ["If-None-Match": "\"a\""])
+        let verdicts = await stage.world.journal().last?.verdicts
+        #expect(verdicts == ["unchanged since #1, and the server does not answer If-None-Match"])
+    }
+
+    private static let counted = ["1", "2"].map {
+        #"""
+        {"request": {"method": "POST", "url": "https://api.test/n", "postData": {"text": "{\"u\":\"good\",\"n\":1}"}},
+         "response": {"status": 200, "content": {"text": "\#($0)"}}}
+        """#
+    }.joined(separator: ",")
+
+    @Test func `each world plays a recording from its beginning, and so does a world after its reset`() async throws {
+        let player = try player(Self.counted)
+        _ = try player.backend.makeWorld(id: "blue")
+        func play(_ world: String) async throws -> String {
+            try await player.ask("POST", world + "/n", #"{ "n": 1, "u": "good" }"#).text
+        }
+        for expected in ["1", "2", "2"] { #expect(try await play("") == expected) }
+        #expect(try await play("/w/blue") == "1")
+        #expect(try await player.ask("POST", "/_larder/reset").status == 204)
+        #expect(try await play("") == "1")
+        #expect(try await play("/w/blue") == "2")
+    }
+
+    @Test func `HEAD is answered as the recorded GET, and is no step in its order`() async throws {
+        let player = try player(Self.note)
+        let head = try await player.ask("HEAD", "/note")
+        #expect(head.status == 200 && head.field("Content-Length") == "6" && head.field("ETag") == "\"a\"")
+    }
+
+    @Test(arguments: [(#"{"log": {"entries": []}}"#, "no reply that can be played"), ("{", "not JSON: ")])
+    func `an archive that can play nothing is an error`(text: String, part: String) {
+        let error = #expect(throws: FileError.self) { try RecordedReplies(Array(text.utf8), readsWorldPaths: true) }
+        #expect(error?.description.contains(part) ?? false, "\(error?.description ?? "")")
+    }
+
+    @Test func `a recording that begins anew says how many exchanges it discards`() async throws {
+        let stage = try Stage()
+        try await start(stage)
+        _ = try await stage.ask("GET", "/v1/me")
+        let again = try await stage.ask("POST", "/_larder/recording", #"{"record":true}"#)
+        #expect(try again.json["discardedExchanges"] == .integer(1))
+    }
 }

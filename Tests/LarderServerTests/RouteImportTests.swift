@@ -244,4 +244,57 @@ struct RouteImportTests {
         let error = #expect(throws: FileError.self) { _ = try RouteImport.routes(from: Array(text.utf8), named: name) }
         #expect(error?.description.contains(expected) ?? false, "\(error?.description ?? "")")
     }
+
+    private func posts(_ entries: [(data: String, reply: String)]) -> String {
+        let entries = entries.map { data, reply in
+            #"{"request":{"method":"POST","url":"http://x.test/login"\#(data)},"response":{\#(text(reply))}}"#
+        }
+        return #"{"log":{"entries":[\#(entries.joined(separator: ","))]}}"#
+    }
+
+    private func body(_ text: String, _ type: String = "application/json") -> String {
+        let text = String(decoding: JSONValue.string(text).encoded, as: UTF8.self)
+        return #","postData":{"mimeType":"\#(type)","text":\#(text)}"#
+    }
+
+    @Test func `requests of an archive with different bodies are different requests`() async throws {
+        let document = posts([
+            (body(#"{"u":"good","n":1}"#), "token"), (body(#"{"u":"bad","n":1}"#), "none"),
+            (body(#"{"u":"good","n":1}"#), "token 2"), (body(#"{"n":1}"#), "who"),
+        ])
+        let (routes, omitted) = try RouteImport.routes(from: Array(document.utf8), named: "x.har")
+        #expect(omitted == nil && String(decoding: routes, as: UTF8.self).contains(#""when":{"body.u":"good"}"#))
+        let site = try RouteSite(["routes.json": String(decoding: routes, as: UTF8.self)])
+        for (sent, answer) in [
+            (#"{"u":"bad"}"#, "none"), (#"{ "u": "good" }"#, "token"), (#"{"u":"good"}"#, "token 2"),
+            (#"{"u":"other"}"#, "404"), ("{}", "who"),
+        ] { #expect(try await site.text("POST", "/login", sent) == answer, "\(sent)") }
+    }
+
+    @Test func `texts, forms, lists and missing bodies of an archive are told apart`() async throws {
+        let site = try makeSite(
+            posts([
+                (body("[1]"), "list"), (body("one", "text/plain"), "text"), ("", "nothing"),
+                (body(#"{"b":2,"a":null}"#), "object"),
+            ]),
+            named: "recording.har"
+        )
+        for (sent, answer) in [("[1]", "list"), ("one", "text"), (nil, "nothing"), (#"{"a":null,"b":2}"#, "object")] {
+            #expect(try await site.text("POST", "/login", sent) == answer, "\(sent ?? "")")
+        }
+        let form = "application/x-www-form-urlencoded"
+        let forms = try makeSite(posts([(body("u=a", form), "A"), (body("u=b", form), "B")]), named: "recording.har")
+        #expect(try await forms.text("POST", "/login", "u=b", ["Content-Type": form]) == "B")
+        let bytes = #","postData":{"mimeType":"image/png","encoding":"base64","text":"/w=="}"#
+        let binary = posts([(bytes, "A"), (body("u"), "B")])
+        let omitted = try RouteImport.routes(from: Array(binary.utf8), named: "x.har").omitted
+        #expect(omitted == "x.har: left out: conditions on a body that is no text (1, first POST /login)")
+    }
+
+    @Test func `a file of another kind is neither a description nor an archive`() {
+        let error = #expect(throws: FileError.self) {
+            try RouteImport.routes(from: Array("GET /a\n  POST /b\n c".utf8), named: "play.log")
+        }
+        #expect(error?.description.contains("neither") ?? false, "\(error?.description ?? "")")
+    }
 }

@@ -172,7 +172,7 @@ struct ScenarioTests {
         await run.stop()
         #expect((result.outcome == .passed) == isPassed, "\(result.outcome)")
         if keys == ["a", "b"], case .failed(let reasons) = result.outcome {
-            #expect(reasons.count == 2 && reasons[0].hasPrefix("keyChanged") && reasons[1].contains("instead of 1"))
+            #expect(reasons.count == 2 && reasons[0].hasPrefix("keyChanged") && reasons[1].contains("instead of \"1\""))
         }
         withExtendedLifetime(directory) {}
     }
@@ -303,5 +303,112 @@ struct ScenarioTests {
         }
         #expect(reason.contains("POST /v1/transfers"), "\(reason)")
         await run.stop()
+    }
+
+    private func own(_ scenario: String, _ files: [String: String] = [:]) throws -> (ScratchDirectory, ScenarioRun) {
+        let all = Self.files.merging(files) { $1 }.merging(["own.json": "{\"scenarios\": [\(scenario)]}"]) { $1 }
+        let directory = try CollectionShop.directory(all)
+        let own = try Scenario.own(directory.path + "/own.json")
+        return (directory, try ScenarioRun(own[0], routes: directory.path + "/routes.json"))
+    }
+
+    @Test func `a case with a step that was rejected is not passed`() async throws {
+        let act = #"{"act": {"method": "PATCH", "path": "/book/1", "body": {}}}"#
+        let (directory, run) = try own(#"{"name": "a", "steps": [\#(act)], "expect": [{"atLeast": 1}]}"#)
+        _ = try await send(run, "GET", "/books/1")
+        let error = await #expect(throws: ScenarioError.self) { try await run.judge() }
+        #expect(error?.description.hasPrefix("step 1: 404 ") ?? false, "\(error?.description ?? "")")
+        await run.stop()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [("/books/1", true), ("/file", false)])
+    func `a fault that has changed nothing was not met`(_ path: String, _ isMet: Bool) async throws {
+        let fault = #"{"action": {"type": "validators", "mode": "changing"}}"#
+        let file = #"{"routes": [{"path": "/file", "status": 204}, {"path": "/books/1", "json": {"title": "Emma"}}]}"#
+        let (directory, run) = try own(#"{"name": "a", "steps": [{"faults": [\#(fault)]}]}"#, ["routes.json": file])
+        _ = try await send(run, "GET", path)
+        let outcome = try await run.judge().outcome
+        #expect((outcome == .passed) == isMet, "\(outcome)")
+        #expect(run.world.faults.map(\.applications) == [isMet ? 1 : 0])
+        #expect(await run.world.journal()[0].faults.count == (isMet ? 1 : 0))
+        await run.stop()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [
+        (#""equals": "true""#, "is true instead of \"true\""), (#""equals": true"#, nil),
+        (#""equals": 1"#, "instead of 1"),
+    ])
+    func `a state is compared with the type of its value`(_ equals: String, _ failure: String?) async throws {
+        let routes = #"{"routes": [{"path": "/book", "json": {"read": true}}]}"#
+        let state = #"{"path": "/book", "pointer": "/read", \#(equals)}"#
+        let (directory, run) = try own(#"{"name": "a", "steps": [], "state": [\#(state)]}"#, ["routes.json": routes])
+        _ = try await send(run, "GET", "/book")
+        let outcome = try await run.judge().outcome
+        switch outcome {
+        case .failed(let reasons): #expect(failure.map { reasons[0].contains($0) } ?? false, "\(reasons)")
+        default: #expect(outcome == .passed && failure == nil)
+        }
+        await run.stop()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [
+        (#"{"name": "a", "problem": "b", "requirement": "c"}"#, "/scenarios/0/expect or `conduct` or `state` must say"),
+        (
+            #"{"name": "a", "steps": [], "state": [{"path": "/a", "pointer": "done", "equals": 1}]}"#,
+            "/pointer must be a JSON pointer such as /done, not 'done'"
+        ),
+    ])
+    func `a case that says too little is rejected`(scenario: String, part: String) throws {
+        let directory = try CollectionShop.directory(["own.json": "{\"scenarios\": [\(scenario)]}"])
+        let error = #expect(throws: FileError.self) { try Scenario.own(directory.path + "/own.json") }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+    }
+
+    @Test(arguments: [
+        ("invalid-cursor", "GET /v1/feed?after=*"), ("cut-handshake", "no TLS handshake with the server"),
+    ])
+    func `what was not exercised is named with its query or its handshake`(_ name: String, _ part: String) async throws
+    {
+        let run = try ScenarioRun(try scenario(name))
+        _ = try await send(run, "GET", "/v1/feed?cursor=x")
+        guard case .notExercised(let reason) = try await run.judge().outcome else {
+            Issue.record("it was exercised")
+            return
+        }
+        #expect(reason.contains(part), "\(reason)")
+        await run.stop()
+    }
+
+    @Test func `a client that gave up is not said to have asked once`() async throws {
+        let (directory, routes, _) = try site()
+        let cases = try Scenario.ofAnyAPI(reading: nil, writingTo: "/orders")
+        let run = try ScenarioRun(try #require(cases.first { $0.name == "lost-replies" }), routes: routes)
+        for _ in 1...2 { _ = try await send(run, "POST", "/orders", "{}", ["Idempotency-Key": "a"]) }
+        guard case .failed(let reasons) = try await run.judge(false).outcome else {
+            throw ScenarioError(description: "passed")
+        }
+        #expect(reasons.contains("it gave up after 2 requests, and does not know whether it was done"), "\(reasons)")
+        await run.stop()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: [
+        (["run", "lost-reply", "--data", "d", "--read", "/x", "--", "true"], "needs --write PATH"),
+        (["--read", "books"], "--read requires a path such as /books/1"),
+    ])
+    func `a case that needs another path is named with the option`(_ words: [String], _ part: String) {
+        let error = #expect(throws: UsageError.self) { try ScenarioCommand(words) }
+        #expect(error?.message.contains(part) ?? false, "\(error?.message ?? "")")
+    }
+
+    @Test func `one exchange and one scenario are no plural`() {
+        let result = ScenarioRun.Result(name: "a", outcome: .passed, exchanges: 1)
+        let ending = ChildProcess.Ending(code: 0, timedOut: false, output: "")
+        let report = ScenarioReport(result: result, ending: ending, seconds: 1)
+        #expect(report.line.contains(" 1 exchange  "))
+        #expect(ScenarioReport.summary([report]).contains("1 scenario: "))
     }
 }

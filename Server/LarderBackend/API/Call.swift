@@ -111,6 +111,7 @@ struct Call {
         _ list: Cursor.List,
         owner: Int64
     ) throws(Problem) -> (cursor: Cursor?, isBackward: Bool) {
+        try rejectCursor()
         switch (query.first("after"), query.first("before")) {
         case (nil, nil): return (nil, false)
         case (let after?, nil): return (try cursor(after, "after", list, owner), false)
@@ -121,8 +122,14 @@ struct Call {
 
     /// The row behind which a page in ascending order begins, from `after`.
     func after(_ list: Cursor.List, owner: Int64 = 0) throws(Problem) -> Int64? {
+        try rejectCursor()
         guard let text = query.first("after") else { return nil }
         return try cursor(text, "after", list, owner).row
+    }
+
+    /// Rejects a cursor under the name that other APIs use: without it the client would read the first page again and again.
+    private func rejectCursor() throws(Problem) {
+        if query.first("cursor") != nil { throw invalid("cursor", "is not the name: send `nextCursor` as `after`") }
     }
 
     private func cursor(_ text: String, _ name: String, _ list: Cursor.List, _ owner: Int64) throws(Problem) -> Cursor {

@@ -12,7 +12,7 @@ indirect enum CollectionCondition: Sendable {
 
     struct Filter: Sendable {
         /// What a filter does with a value and its texts, as the end of a parameter's name: `price:gte`.
-        enum Test: String {
+        enum Test: String, CaseIterable {
             case eq, ne, gt, gte, lt, lte, `in`, like, contains, startsWith, endsWith
         }
 

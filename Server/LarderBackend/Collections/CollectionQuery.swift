@@ -108,6 +108,11 @@ struct CollectionQuery: Sendable {
             end > item.name.startIndex, item.name[end] == ":" || afterUnderscore.contains(word)
         {
             (name, test) = (item.name[..<end], word)
+        } else if let colon = item.name.lastIndex(of: ":") {
+            let word = item.name[colon...].dropFirst()
+            let known = CollectionCondition.Filter.Test.allCases.map(\.rawValue)
+            let similar = NearestName.similar(to: String(word), in: known).first.map { "; did you mean :\($0)?" } ?? ""
+            throw call.invalid(item.name, "ends with none of :\(known.joined(separator: ", :"))\(similar)")
         }
         let texts = test == .in ? item.value.split(separator: ",").map { String($0) } : [item.value]
         let path = try path(name, item.name, call)

@@ -44,15 +44,8 @@ final class RouteCall {
         random = SeededGenerator(seed: ContentHash.hash64(target.span, seed: seed))
     }
 
-    /// The body as JSON, or a form as an object of texts; null for any other body.
-    lazy var body: JSONValue = {
-        if let value = try? JSONParser.parse(request.body) { return value }
-        guard
-            request.fields[.contentType].flatMap({ MediaType(parsing: $0) })?.essence
-                == "application/x-www-form-urlencoded", let form = QueryString(parsing: request.body)
-        else { return .null }
-        return .object(JSONObject(form.items.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }))
-    }()
+    /// The body as conditions and templates see it.
+    lazy var body = RouteBody.value(of: request.body, request.fields[.contentType])
 
     // MARK: Kept values
 

@@ -64,7 +64,7 @@ struct RouteCondition: Sendable {
         case .matches(let pattern): values.contains { pattern.matches($0.text) }
         case .equals(let expected):
             values.contains { value in
-                value == expected || value.string.map { DocumentJSON.isEqual(expected, to: $0) } ?? false
+                value.sorted == expected.sorted || value.string.map { DocumentJSON.isEqual(expected, to: $0) } ?? false
             }
         }
     }

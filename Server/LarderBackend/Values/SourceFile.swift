@@ -32,16 +32,26 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     /// The errors of a document, in the order of its lines.
     package init(_ file: String, _ bytes: [UInt8], _ errors: [Problem.FieldError]) {
         // A misspelled name explains a missing one.
-        let hints = errors.filter { $0.detail.contains("did you mean") }
-        let ordered = hints + errors.filter { !$0.detail.contains("did you mean") }
-        lines = ordered.prefix(Self.linesMaximum)
-            .map { (line: JSONParser.line(of: $0.pointer, in: bytes), error: $0) }
-            .sorted { $0.line < $1.line }
-            .map { line, error in
+        let hints = errors.filter(\.isHint)
+        let kept = (hints + errors.filter { !$0.isHint }).prefix(Self.linesMaximum)
+        // In the order in which each object of the document was read.
+        var places: [String: Int] = [:]
+        for (place, error) in errors.enumerated() where places[error.parent] == nil { places[error.parent] = place }
+        lines =
+            kept.map { (line: JSONParser.line(of: $0.pointer, in: bytes), place: places[$0.parent] ?? 0, error: $0) }
+            .sorted { ($0.line, $0.place) < ($1.line, $1.place) }
+            .map { line, _, error in
                 "\(file):\(line): \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.detail)"
             }
         count = errors.count
     }
+}
+
+extension Problem.FieldError {
+    fileprivate var isHint: Bool { detail.contains("did you mean") }
+
+    /// The pointer of the object or array that it is in.
+    fileprivate var parent: String { pointer.lastIndex(of: "/").map { String(pointer[..<$0]) } ?? "" }
 }
 
 /// Access to files of the user: data, routes, descriptions, scripts, recordings.

@@ -5,7 +5,8 @@ import Synchronization
 /// The clock of a world: follows the system, is frozen, set or advanced manually, or runs at a factor.
 ///
 /// Everything in a world that depends on time uses it: dates, expiry, retention, limits, injected delays. Timers run on the
-/// thread that moves the clock, or on a loop of the server while the clock runs by itself. Safe from any thread.
+/// thread that moves the clock, or on a loop of the server while the clock runs by itself. A thread that moves the clock waits after each of
+/// them until the loops of the server have done what follows from it, so that further timers are set from its time. Safe from any thread.
 ///
 /// Date and uptime are 64-bit nanoseconds: the date ends in April 2262, and the uptime after 292 years. The clock stops there:
 /// sums saturate, and a timer at or after the end of the uptime never runs.
@@ -35,7 +36,8 @@ public final class WorldClock: WallClock, JumpingClock {
         /// The timers that a reset cancels.
         var plans: Set<TimerID> = []
         var hasEnded = false
-        var driver: EventLoop?
+        /// Those of the server; the first one wakes the clock.
+        var loops: [EventLoop] = []
         var armed: (timer: TimerID, deadline: MonotonicTime)?
     }
 
@@ -152,11 +154,14 @@ public final class WorldClock: WallClock, JumpingClock {
             if state.mode == .real { anchor(&state, mode: .running(factor: 1)) }
             return uptime(state) + duration
         }
-        while let job = state.withLock({ state -> (@Sendable () -> Void)? in
+        while let (job, loops) = state.withLock({ state -> ((@Sendable () -> Void), [EventLoop])? in
             guard let due = takeDue(target, &state) else { return nil }
             move(&state, to: due.deadline)
-            return due.job
-        }) { job() }
+            return (due.job, state.loops)
+        }) {
+            job()
+            HTTPServer.settle(loops)
+        }
         state.withLock { state in
             move(&state, to: target)
             arm(&state)
@@ -286,11 +291,12 @@ public final class WorldClock: WallClock, JumpingClock {
         _ = consume job
     }
 
-    /// Sets the loop that wakes the clock while it runs by itself. Without one, timers run only when the clock is moved.
-    package func drive(by loop: EventLoop?) {
+    /// Sets the loops of the server, the first of which wakes the clock while it runs by itself. Without one, timers run only when the clock is
+    /// moved.
+    package func drive(by loops: [EventLoop]) {
         state.withLock { state in
             disarm(&state)
-            state.driver = loop
+            state.loops = loops
             arm(&state)
         }
     }
@@ -302,7 +308,7 @@ public final class WorldClock: WallClock, JumpingClock {
     package func end() {
         let (jobs, dropped) = state.withLock { state in
             disarm(&state)
-            state.driver = nil
+            state.loops = []
             state.hasEnded = true
             let waits = state.waits.sorted { $0.rawValue < $1.rawValue }
             let jobs = waits.compactMap { state.timers.cancel($0) }
@@ -325,11 +331,11 @@ public final class WorldClock: WallClock, JumpingClock {
 
     private func disarm(_ state: inout State) {
         guard let armed = state.armed.take() else { return }
-        state.driver?.cancel(armed.timer)
+        state.loops.first?.cancel(armed.timer)
     }
 
     private func arm(_ state: inout State) {
-        guard let driver = state.driver, let next = state.timers.next else { return disarm(&state) }
+        guard let driver = state.loops.first, let next = state.timers.next else { return disarm(&state) }
         if let armed = state.armed {
             if armed.deadline <= next, state.mode != .frozen { return }
             disarm(&state)

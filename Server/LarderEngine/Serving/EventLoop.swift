@@ -116,6 +116,12 @@ package final class EventLoop: @unchecked Sendable {
         if configuration.isStepped { work() } else { workers.run(work) }
     }
 
+    /// Whether the loop has no thread of its own.
+    var isStepped: Bool { configuration.isStepped }
+
+    /// Whether jobs wait behind the one that runs. On the loop's thread only.
+    var hasJobs: Bool { !jobs.isEmpty || mailbox.withLock { !$0.jobs.isEmpty } }
+
     /// Whether the caller runs on this loop's thread.
     package var isCurrent: Bool { thread.load(ordering: .relaxed) == SystemThread.current }
 

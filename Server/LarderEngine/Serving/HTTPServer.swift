@@ -89,6 +89,23 @@ package final class HTTPServer: Sendable {
         )
     }
 
+    /// Blocks until the loops have run the jobs that they have, and those that follow from these, in at most `turnsMaximum` turns: a loop that
+    /// always has work does not hold the caller up. Returns at once on a thread of a loop, and for stepped loops.
+    package static func settle(_ loops: [EventLoop]) {
+        guard !loops.contains(where: { $0.isCurrent || $0.isStepped }) else { return }
+        // A job of one loop may have given the next one to a loop that was idle when it was asked.
+        var (turns, idleTurns) = (0, 0)
+        while idleTurns < 2, turns < turnsMaximum {
+            let signal = ThreadSignal()
+            visit(loops[...], { if $0.hasJobs { signal.isBusy.store(true, ordering: .relaxed) } }, then: signal.finish)
+            signal.wait()
+            idleTurns = signal.isBusy.load(ordering: .relaxed) ? 0 : idleTurns + 1
+            turns += 1
+        }
+    }
+
+    private static let turnsMaximum = 100
+
     package var connectionCount: Int { connections.openCount }
 
     /// Stops gracefully: accepts no new connections, answers every request that has arrived, closes WebSockets with 1001 and

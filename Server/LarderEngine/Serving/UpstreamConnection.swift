@@ -175,6 +175,8 @@ final class UpstreamConnection {
         case .count(let count):
             let bytes = Array(loop.readBuffer[..<count])
             if output.tls == nil { take(bytes) } else { decrypt(bytes) }
+            // A server that writes head and body apart waits, by Nagle's algorithm, until the head is acknowledged.
+            if case .exchange = phase { SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, 1) }
         }
     }
 
@@ -301,7 +303,7 @@ final class UpstreamConnection {
         guard let exchange else { return cancel() }
         let mayRepeat = exchange.request.method.isIdempotent || !hasWritten
         guard isReused, !hasResponse, mayRepeat, !exchange.wasRepeated else {
-            return fail(.unreachable(reason))
+            return fail(hasWritten ? .invalid(reason) : .unreachable(reason))
         }
         exchange.wasRepeated = true
         exchange.connection = nil

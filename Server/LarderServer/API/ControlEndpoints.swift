@@ -87,7 +87,7 @@ enum ControlEndpoints {
         case "reset": return later(call) { call throws(Problem) in try WorldEndpoints.reset(call, method) }
         case "snapshots":
             return later(call) { call throws(Problem) in try WorldEndpoints.snapshots(call, method, rest) }
-        case "clock": return try ClockEndpoints.answer(call, method, rest)
+        case "clock": return later(call) { call throws(Problem) in try ClockEndpoints.answer(call, method, rest) }
         case "skew": return try ClockEndpoints.skew(call, method)
         case "faults": return try FaultEndpoints.answer(call, rest)
         case "script": return try FaultEndpoints.script(call, method)
@@ -154,16 +154,21 @@ enum ControlEndpoints {
             removeAll()
             return done
         case (.delete, let id?):
-            guard !remove(id) else { return done }
-            let known = items().prefix(20).map(\.id).joined(separator: ", ")
-            throw ProblemType.notFound(
-                "There is no \(noun) '\(id.prefix(64))'. Existing \(noun)s: \(known.isEmpty ? "none" : known)."
-            )
+            guard remove(id) else { throw missing(noun, id, items().map(\.id)) }
+            return done
         case (let method, nil) where methods.contains(method): return json(try add(), status: .created)
         default:
             let taken = ["GET", "DELETE"] + methods.map(\.rawValue)
             throw wrongMethod(rest.isEmpty ? taken.joined(separator: ", ") : "DELETE")
         }
+    }
+
+    /// That a name is none of the known ones.
+    static func missing(_ noun: String, _ id: String, _ known: [String]) -> Problem {
+        let names = known.prefix(20).joined(separator: ", ")
+        return ProblemType.notFound(
+            "There is no \(noun) '\(id.prefix(64))'. Existing \(noun)s: \(names.isEmpty ? "none" : names)."
+        )
     }
 
     /// The functions listed by `GET /_larder`.

@@ -206,7 +206,7 @@ extension ControlPlane {
         let needsTLS = fault.stage == .handshake && !servesTLS
         if let reason = fault.whyNeverMatched
             ?? (needsTLS ? "The server does not serve https: start it with --tls." : nil)
-            ?? fault.match.whyNobodyMatches(in: world)
+            ?? fault.match.whyNobodyMatches(in: world, readsWorldPaths: readsWorldPaths)
         {
             return ("neverMatches", reason)
         }
@@ -259,6 +259,22 @@ extension ControlPlane {
         }
     }
 
+    /// Rejects the removal of a fault that neither the script nor the world has. Names that the server makes are not known yet.
+    private func checkRemovals(_ script: FaultScript, in world: World) throws(Problem) {
+        let all = script.steps.flatMap(\.operations)
+        let known = world.control.faults.all.map(\.id) + all.compactMap { faults(of: $0, in: world) }.joined().map(\.id)
+        let errors = BodyErrors()
+        for (index, step) in script.steps.enumerated() {
+            for case .remove(let ids) in step.operations {
+                for (place, id) in ids.enumerated() where !known.contains(id) && !id.hasPrefix(Fault.noun + "-") {
+                    let similar = NearestName.similar(to: id, in: known).first.map { "; did you mean '\($0)'?" } ?? ""
+                    errors.add("/steps/\(index)/remove/\(place)", "is no fault of the script or the world\(similar)")
+                }
+            }
+        }
+        try errors.check()
+    }
+
     /// Starts a script: each step runs at its time on the world's clock. Returns warnings.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
         for (index, step) in script.steps.enumerated() {
@@ -266,6 +282,7 @@ extension ControlPlane {
                 try check(faults, in: world) { "/steps/\(index)/faults/\($0)" }
             }
         }
+        try checkRemovals(script, in: world)
         var warnings: [String] = []
         let progress = ScriptProgress(stepCount: script.steps.count)
         world.control.script = progress

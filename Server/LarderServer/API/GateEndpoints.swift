@@ -8,6 +8,8 @@ enum GateEndpoints {
         let gates = call.world.control.gates
         if rest.count == 2, rest[1] == "release" {
             guard call.method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+            let known = gates.gates.map(\.id)
+            guard known.contains(rest[0]) else { throw ControlEndpoints.missing(Gate.noun, rest[0], known) }
             return ControlEndpoints.json(.members(["released": .int(gates.releaseAll(of: rest[0]))]))
         }
         return try ControlEndpoints.named(
@@ -21,7 +23,7 @@ enum GateEndpoints {
             let reader = try call.settings()
             let gate = Gate.read(reader)
             try reader.check()
-            return try gates.add(gate).json.warning(gate.match.whyNobodyMatches(in: call.world))
+            return try gates.add(gate).json.warning(call.plane.doubt(about: gate.match, in: call.world))
         }
     }
 
@@ -39,7 +41,10 @@ enum GateEndpoints {
         case "answer":
             let reader = try call.settings()
             let cut = reader.choice("cut", FaultAction.ExchangeCut.self)
-            ending = cut.map { .cut($0) } ?? .respond(CannedReply.read(reader) ?? CannedReply(status: 500))
+            // A wrong `cut` needs no status.
+            ending =
+                reader.has("cut")
+                ? cut.map { .cut($0) } : .respond(CannedReply.read(reader) ?? CannedReply(status: 500))
             try reader.check()
         default: throw ProblemType.notFound("A held exchange can be released or answered.")
         }

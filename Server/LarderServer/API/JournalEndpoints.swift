@@ -71,6 +71,9 @@ enum JournalEndpoints {
         let parameters = call.parameters(numbers: ["findings"])
         let newest = parameters.integer("findings", in: 0...10_000)
         try call.check(parameters)
+        guard call.world.control.journal.isEnabled else {
+            throw ProblemType.invalidParameter("The conduct report has \(Journal.isOff).")
+        }
         let report = ConductReport(call.world.control.journal.entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText

@@ -18,8 +18,12 @@ enum RecordingEndpoints {
             let reader = try call.settings()
             if !reader.bool("record") { reader.failMissing("record", "must be true") }
             try reader.check()
-            recording.start()
-            return ControlEndpoints.json(.members(["recording": .bool(true)]), status: .created)
+            let discarded = recording.start()
+            let said = discarded > 0 ? JSONValue.int(discarded) : nil
+            return ControlEndpoints.json(
+                .members(["recording": .bool(true), "discardedExchanges": said]),
+                status: .created
+            )
         case .delete:
             recording.stop()
             return ControlEndpoints.done

@@ -48,7 +48,7 @@ enum ScriptedActorEndpoints {
             )
             try reader.check()
             let named = try call.plane.set(actor, in: call.world)
-            return named.json.warning(actor.match.whyNobodyMatches(in: call.world))
+            return named.json.warning(call.plane.doubt(about: actor.match, in: call.world))
         }
     }
 

@@ -8,7 +8,7 @@ enum WaitEndpoints {
     static func wait(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply? {
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
         let reader = try call.settings()
-        let condition = read(reader)
+        let condition = read(reader, isJournalEnabled: call.world.control.journal.isEnabled)
         let limit = reader.seconds("timeoutSeconds", maximum: 600) ?? .seconds(10)
         let clock = reader.choice("clock", Waiter.LimitClock.self) ?? .real
         try reader.check()
@@ -32,8 +32,9 @@ enum WaitEndpoints {
         return nil
     }
 
-    private static func read(_ reader: BodyReader) -> WaitCondition? {
+    private static func read(_ reader: BodyReader, isJournalEnabled: Bool) -> WaitCondition? {
         if let child = reader.child("entries") {
+            if !isJournalEnabled { reader.fail("entries", "would see \(Journal.isOff)") }
             let count = child.integer("count", in: 1...1_000_000) ?? 1
             return .entries(JournalFilter.read(child), count: count)
         }
@@ -49,11 +50,14 @@ enum WaitEndpoints {
     static func state(_ reader: BodyReader) -> WaitCondition? {
         let (path, pointer) = (reader.string("path"), reader.string("pointer", length: 0...1_024))
         let person = reader.string("as", length: 1...64)
-        let wanted = reader.value("equals")?.text
+        let wanted = reader.value("equals")
+        if let pointer, !pointer.isEmpty, !pointer.hasPrefix("/") {
+            reader.fail("pointer", "must be a JSON pointer such as /done, not '\(pointer.prefix(64))'")
+        }
         guard let path, path.hasPrefix("/"), let wanted else {
             reader.fail("path", "must be a path such as /v1/me, and `equals` must be given")
             return nil
         }
-        return .state(path: path, person: person, pointer: pointer ?? "", equals: wanted)
+        return .state(path: path, person: person, pointer: pointer ?? "", equals: StateValue(wanted))
     }
 }

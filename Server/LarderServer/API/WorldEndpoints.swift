@@ -79,6 +79,7 @@ enum WorldEndpoints {
         case .get:
             var object = describe(call.world, call.plane.worlds).object ?? JSONObject()
             object["clock"] = ClockEndpoints.describe(call.world.clock)
+            object["serves"] = .string(call.plane.serves(call.world))
             object["parts"] = .array(ControlEndpoints.parts.map { .string($0) })
             return ControlEndpoints.json(.object(object))
         case .delete:

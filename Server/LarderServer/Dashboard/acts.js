@@ -31,8 +31,10 @@ function newKey() {
 }
 
 async function loadPeople() {
-  const [people] = await perform(read(null, "/v1/profiles?limit=100"));
-  const items = people.body?.items ?? [];
+  const isDemo = (await askWorld("GET", "")).serves === "demo";
+  find("ledger").hidden = !isDemo;
+  const [people] = isDemo ? await perform(read(null, "/v1/profiles?limit=100")) : [];
+  const items = people?.body?.items ?? [];
   acts.names = new Map(items.map((person) => [person.id, person.displayName]));
   find("people").replaceChildren(...items.map((person) => make("option", { value: person.handle }, person.displayName)));
   for (const [field, person] of [["person", items[0]], ["transfer-person", items[1]]]) {
@@ -40,7 +42,7 @@ async function loadPeople() {
   }
   for (const form of document.querySelectorAll("form.act")) form.hidden = items.length === 0;
   if (items.length === 0) {
-    find("acts-done").replaceChildren(make("li", { class: "quiet" }, "This world has no people."));
+    find("acts-done").replaceChildren(make("li", { class: "quiet" }, isDemo ? "This world has no people." : "These buttons are for the demo API."));
     return;
   }
   await Promise.all([loadPosts(), loadOwn()]);

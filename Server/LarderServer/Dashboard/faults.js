@@ -83,7 +83,7 @@ function startFaults() {
     return item.element;
   }));
   find("scope").addEventListener("submit", (event) => event.preventDefault());
-  const example = { match: { path: "/v1/feed", probability: 0.3 }, stage: "body", at: 100, action: { type: "reset" } };
+  const example = { match: { method: "GET", probability: 0.3 }, stage: "body", at: 100, action: { type: "reset" } };
   find("fault-json").value = JSON.stringify(example, null, 1);
   find("fault-form").addEventListener("submit", (event) => {
     event.preventDefault();

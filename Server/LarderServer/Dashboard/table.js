@@ -131,7 +131,7 @@ function describeRows() {
     empty.replaceChildren("Reading the journal.");
   } else {
     const base = location.origin + (shown.world === "main" ? "" : `/w/${shown.world}`);
-    empty.replaceChildren("No request yet. Point a client here, or try:", make("pre", {}, `curl '${base}/v1/feed?limit=2'`));
+    empty.replaceChildren("No request yet. Point a client here, or try:", make("pre", {}, `curl -i '${base}/'`));
   }
 }
 

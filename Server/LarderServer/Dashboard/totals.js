@@ -73,7 +73,8 @@ function showFindings(counts, findings) {
 
 /** Reads the report when there is something new; making it costs the server time, so never more than a twentieth of it. */
 async function refreshTotals() {
-  if (!totals.isDue || performance.now() < totals.notBefore) return;
+  // Without a journal there is no report.
+  if (!journal.capacity || !totals.isDue || performance.now() < totals.notBefore) return;
   totals.isDue = false;
   const start = performance.now();
   try {

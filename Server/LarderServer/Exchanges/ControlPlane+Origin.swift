@@ -26,7 +26,7 @@ extension ControlPlane {
             do throws(Problem) { try proxy.handle(request, exchange, owner.world) } catch {
                 exchange.complete(error.reply(to: request))
             }
-        case .recording(let replies): exchange.complete(replies.reply(to: request))
+        case .recording(let replies): exchange.complete(replies.reply(to: request, in: owner.world))
         }
     }
 
@@ -38,6 +38,15 @@ extension ControlPlane {
         case .domain: owner.world.hasCollections ? .data : .demo
         case .proxy: .proxy
         case .recording: .recording
+        }
+    }
+
+    /// What answers the requests that no route of the user answers: `demo`, `data`, `proxy` or `recording`; `routes` if nothing does.
+    func serves(_ world: World) -> String {
+        switch origin {
+        case .proxy: "proxy"
+        case .recording: "recording"
+        case .domain: world.hasCollections ? "data" : backend.servesDemo ? "demo" : "routes"
         }
     }
 

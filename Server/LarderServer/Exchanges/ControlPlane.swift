@@ -14,7 +14,7 @@ final class ControlPlane: ExchangeHandler {
     let files: SourceFiles
     let origin: RequestOrigin
     /// Whether a path below `/w/` names a world. If not, only the field `Larder-World` does.
-    private let readsWorldPaths: Bool
+    let readsWorldPaths: Bool
     let worlds: WorldRegistry
     let controlGuard: ControlGuard
     let contractChecks = ContractChecks()
@@ -243,7 +243,7 @@ final class ControlPlane: ExchangeHandler {
         } else if canned.status >= 400 {
             let type = canned.problem.flatMap { ProblemType(rawValue: $0) } ?? ProblemType.first(status)
             var problem =
-                type.map { $0(canned.detail ?? "This reply was injected by a fault.") }
+                type.map { $0(canned.detail ?? "This reply was injected.") }
                 ?? Problem(type: "about:blank", title: status.reasonPhrase, status: status, detail: canned.detail)
             problem.status = status
             body = problem.encoded()

@@ -241,9 +241,20 @@ final class ExchangeRun: @unchecked Sendable {
         mutator.reply = whole
         // Before the faults, which count the bytes of the head.
         mutator.head.append { $0.append(request.connectionLine(persists: request.persists)) }
-        for decision in decisions { decision.fault.action.effect.change(&mutator, decision, request) }
+        for decision in decisions {
+            let before = mutator
+            decision.fault.action.effect.change(&mutator, decision, request)
+            // A reply without an ETag, or without a body, may have nothing that the fault changes.
+            if decision.fault.action.effect.needsWholeBody, mutator.isSame(as: before) { withdraw(decision) }
+        }
         let bytes = mutator.cut.map { Array(mutator.bytes.prefix($0.at)) } ?? mutator.bytes
         pacer(mutator, headCount: min(bytes.count, mutator.headCount), limit: bytes.count).send(bytes)
+    }
+
+    /// The fault has changed nothing: it was not applied.
+    private func withdraw(_ decision: FaultDecision) {
+        trace.change { $0.decisions.removeAll { $0.fault.id == decision.fault.id } }
+        world.control.faults.withdraw(decision)
     }
 
     /// Opens a channel: an event stream, or a WebSocket.

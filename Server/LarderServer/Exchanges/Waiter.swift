@@ -1,8 +1,24 @@
-import LarderCoding
+package import LarderCoding
 import LarderEngine
 import LarderHTTP
 import LarderTime
 import Synchronization
+
+/// A value in JSON that is waited for: a text, a number or a Boolean value. A text equals no number.
+public struct StateValue: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByBooleanLiteral
+{
+    package let json: JSONValue
+
+    package init(_ json: JSONValue) { self.json = json }
+
+    /// A text.
+    public init(stringLiteral value: String) { json = .string(value) }
+
+    public init(integerLiteral value: Int64) { json = .integer(value) }
+
+    public init(booleanLiteral value: Bool) { json = .bool(value) }
+}
 
 /// A condition of a world that can be waited for.
 public enum WaitCondition: Sendable, Hashable {
@@ -14,8 +30,8 @@ public enum WaitCondition: Sendable, Hashable {
     case quiet(Duration)
     /// This number of commits since the world was made.
     case commits(Int)
-    /// A value in a representation: its path, a JSON pointer, and the expected text.
-    case state(path: String, person: String?, pointer: String, equals: String)
+    /// A value in a representation: its path, a JSON pointer, and what it must be.
+    case state(path: String, person: String?, pointer: String, equals: StateValue)
 }
 
 /// Waits for a condition of a world. It ends once, when the condition holds, the limit is over or the world is destroyed.
@@ -155,14 +171,14 @@ final class Waiter: Sendable {
             }
             return (false, 0)
         case .state(let path, let person, let pointer, let wanted):
-            let text: String?
+            let value: JSONValue?
             do {
-                text = try JSONParser.parse(plane.look(at: path, as: person, in: world).bytes).value(at: pointer)?.text
+                value = try JSONParser.parse(plane.look(at: path, as: person, in: world).bytes).value(at: pointer)
             } catch {
                 // A reply that is not JSON has no such member: the wait goes on.
-                text = nil
+                value = nil
             }
-            return (text == wanted, text == nil ? 0 : 1)
+            return (value == wanted.json, value == nil ? 0 : 1)
         }
     }
 }

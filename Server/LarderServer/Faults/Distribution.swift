@@ -56,7 +56,10 @@ public enum Distribution: Sendable, Hashable {
     static func read(_ name: String, _ parent: BodyReader) -> Distribution? {
         guard let value = parent.value(name) else { return nil }
         if value.double != nil { return parent.seconds(name, maximum: 86_400).map { .fixed($0) } }
-        guard let reader = parent.child(name) else { return nil }
+        guard value.object != nil, let reader = parent.child(name) else {
+            parent.fail(name, "must be a number of seconds, or an object such as {\"uniform\": [0.1, 2]}")
+            return nil
+        }
         if reader.has("fixed") { return reader.seconds("fixed", maximum: 86_400).map { .fixed($0) } }
         if let bounds = reader.array("uniform", count: 0...2) {
             let values = bounds.compactMap { $0.value.double }

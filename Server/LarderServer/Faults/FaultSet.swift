@@ -118,6 +118,14 @@ extension FaultSet {
         } ?? []
     }
 
+    /// Does not count a decision that has changed nothing as an application.
+    func withdraw(_ decision: FaultDecision) {
+        _ = withEntries { entries in
+            guard let index = entries.firstIndex(where: { $0.rule.id == decision.fault.id }) else { return }
+            entries[index].counts.applicationCount = max(0, entries[index].counts.applicationCount - 1)
+        }
+    }
+
     /// Counts a matching exchange or handshake of a device, and decides about it.
     private func decide(
         _ fault: Fault,

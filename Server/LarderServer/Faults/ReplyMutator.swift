@@ -65,6 +65,11 @@ struct ReplyMutator {
         return second
     }
 
+    /// Whether the reply, and where it is cut, are those of another one.
+    func isSame(as other: ReplyMutator) -> Bool {
+        cut?.at == other.cut?.at && head.bytes == other.head.bytes && body == other.body
+    }
+
     /// Replaces the body and its length.
     mutating func replaceBody(_ body: [UInt8]) {
         self.body = body

@@ -40,6 +40,14 @@ final class ScriptProgress: Sendable {
         return stepCount > 0
     }
 
+    /// The last error of a step in a sentence; nil without one.
+    var failure: String? {
+        guard let last = state.withLock({ $0.lastError }) else { return nil }
+        let error = last["error"]
+        let parts = [error?["status"]?.text, error?["detail"]?.string ?? error?["title"]?.string ?? error?.text]
+        return "step \(last["step"]?.text ?? ""): \(parts.compactMap { $0 }.joined(separator: " "))"
+    }
+
     var json: JSONValue {
         let state = state.withLock { $0 }
         return .members([

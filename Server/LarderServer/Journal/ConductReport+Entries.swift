@@ -120,7 +120,7 @@ extension ConductReport {
             add(
                 .polledBesideLive,
                 entries.map(\.number),
-                "\(entries.count) reads of the change feed beside a live channel"
+                "\(entries[0].request.pathText): \(entries.count) reads beside the client's own live channel"
             )
         }
     }

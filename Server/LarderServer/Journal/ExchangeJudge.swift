@@ -84,6 +84,8 @@ struct ExchangeJudge {
     /// When the last request of each client that was a success was sent: it ends an overload for other operations.
     private var successes: RecentTable<MonotonicTime>
     private static let flightsMaximum = 64
+    /// By so much less a client may wait than it was told: its own clock is as coarse.
+    private static let earlyMaximum = Duration.milliseconds(1)
     /// So many equal requests within `loopTime`, on the world's clock and on the server's, are a loop: no person asks so often.
     private static let loopCountMinimum = 10
     private static let loopTime = Duration.seconds(1)
@@ -154,8 +156,8 @@ struct ExchangeJudge {
                 rejections.set(rejection, for: request, by: entry.number)
             } else {
                 judgement.retryGap = entry.startedInWorld - rejection.wait.end
-                if entry.startedInWorld < rejection.wait.end {
-                    let early = rejection.wait.end - entry.startedInWorld
+                let early = rejection.wait.end - entry.startedInWorld
+                if early > Self.earlyMaximum {
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
                     // A reply that came nevertheless would have been necessary later.
                     judgement.add(entry, .tooSoon, text, rejection.wait.number, isWaste: failed, rule: .retriedTooSoon)
@@ -274,7 +276,13 @@ struct ExchangeJudge {
         } else if isReload {
             judgement.add(entry, .reload, "asked for by no-cache", earlier.number)
         } else if judgement.verdicts.isEmpty {
-            judgement.add(entry, .changed, "had changed since #\(earlier.number)", earlier.number)
+            // A server without conditional requests sends again what the client has validated.
+            if entry.replyField("etag").map({ sentTag?.contains($0) ?? false }) ?? false {
+                let text = "unchanged since #\(earlier.number), and the server does not answer If-None-Match"
+                judgement.add(entry, .notModifiedPossible, text, earlier.number)
+            } else {
+                judgement.add(entry, .changed, "had changed since #\(earlier.number)", earlier.number)
+            }
         }
     }
 

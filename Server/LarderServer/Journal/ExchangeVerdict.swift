@@ -56,9 +56,10 @@ struct ExchangeVerdict: Sendable, Hashable {
         ])
     }
 
-    /// A duration in seconds, with a tenth where that matters.
+    /// A duration in seconds, with a tenth where that matters; a short one in milliseconds.
     static func seconds(_ duration: Duration) -> String {
         let nanoseconds = duration.nanosecondsSaturating
+        if (1..<50_000_000).contains(nanoseconds) { return "\((nanoseconds + 999_999) / 1_000_000) ms" }
         // Rounded without an overflow at the end of the range.
         let tenths = nanoseconds / 100_000_000 + (nanoseconds % 100_000_000 >= 50_000_000 ? 1 : 0)
         return tenths >= 100 || tenths % 10 == 0 ? "\((tenths + 5) / 10) s" : "\(tenths / 10).\(tenths % 10) s"

@@ -13,6 +13,8 @@ final class Journal: Sendable {
         var entries: [JournalEntry?] = []
         var oldest = 1
         var count = 0
+        /// How many of all entries were exchanges.
+        var exchangeCount = 0
         /// The bytes of the stored heads and bodies.
         var bytes = 0
         /// How many times the journal was cleared.
@@ -39,6 +41,9 @@ final class Journal: Sendable {
 
     var isEnabled: Bool { capacity > 0 }
 
+    /// What is said where the journal is needed and disabled.
+    static let isOff = "nothing, because the journal is off (--no-journal)"
+
     // MARK: Writing
 
     /// Adds an entry, whose number the journal assigns, and calls the observers, which may read the journal but must not block.
@@ -46,6 +51,7 @@ final class Journal: Sendable {
         guard isEnabled else { return }
         let number = state.withLock { state in
             state.count += 1
+            if entry.isExchange { state.exchangeCount += 1 }
             state.lastActivity = entry.endedInWorld
             state.bytes += entry.byteCount
             while state.oldest < state.count, state.bytes > bytesMaximum || state.count - state.oldest >= capacity {
@@ -138,6 +144,9 @@ final class Journal: Sendable {
 
     /// The number of entries ever written.
     var countEver: Int { state.withLock { $0.count } }
+
+    /// The number of exchanges ever written.
+    var exchangeCountEver: Int { state.withLock { $0.exchangeCount } }
 
     /// When the last entry was written, on the world's monotonic clock.
     var lastActivity: MonotonicTime { state.withLock { $0.lastActivity } }

@@ -62,7 +62,10 @@ public struct JournalFilter: Sendable, Hashable {
         var parts: [String] = []
         if let kind { parts.append(kind.rawValue) }
         parts.append(match.method ?? "any method")
-        parts.append(match.path ?? "any path")
+        let query = match.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
+        parts.append((match.path ?? "any path") + (query.isEmpty ? "" : "?\(query)"))
+        if let host = match.host { parts.append("to \(host)") }
+        if let peer = match.peer { parts.append("from \(peer)") }
         if let user = match.user { parts.append("by \(user)") }
         if let device = match.device { parts.append("from \(device)") }
         for (name, value) in match.headers.sorted(by: { $0.key < $1.key }) { parts.append("with \(name): \(value)") }

@@ -29,14 +29,17 @@ final class Recording: Sendable {
 
     var isRecording: Bool { isOn.load(ordering: .relaxed) }
 
-    /// Starts an empty recording, which replaces an earlier one.
-    func start() { restart(isRecording: true) }
+    /// Starts an empty recording, which replaces an earlier one; returns the number of its exchanges.
+    @discardableResult func start() -> Int { restart(isRecording: true) }
 
     func stop() { restart(isRecording: false) }
 
-    private func restart(isRecording: Bool) {
-        state.withLock { $0 = State(number: $0.number + 1) }
-        isOn.store(isRecording, ordering: .relaxed)
+    @discardableResult private func restart(isRecording: Bool) -> Int {
+        defer { isOn.store(isRecording, ordering: .relaxed) }
+        return state.withLock { state in
+            defer { state = State(number: state.number + 1) }
+            return state.entries.count
+        }
     }
 
     /// Reserves a place for a request that has arrived; nil if nothing is recorded.

@@ -136,6 +136,10 @@ struct Verifier {
     ///   - inOrder: whether the first match of each expectation must come after that of the previous one.
     ///   - noneOther: whether every exchange must match some expectation.
     func verify(_ expectations: [Expectation], inOrder: Bool, noneOther: Bool) -> VerificationReport {
+        guard world.control.journal.isEnabled else {
+            let expected = expectations.map(\.summary).joined(separator: "; ")
+            return VerificationReport(failures: [.init(expectation: expected, found: Journal.isOff, nearest: [])])
+        }
         var failures: [VerificationReport.Failure] = []
         var position = 0
         var covered: Set<Int> = []

@@ -2,13 +2,19 @@ import LarderBackend
 import LarderCoding
 import LarderHTTP
 
-/// Routes from the replies of an HTTP archive. Several replies to one request are a sequence.
+/// Routes from the replies of an HTTP archive. Several replies to one request are a sequence; requests with different bodies are different ones.
 struct ArchiveRoutes {
     private struct Recorded {
-        /// `method`, `path` and `when`.
+        /// `method` and `path`.
         let members: [(String, JSONValue?)]
-        let conditionCount: Int
+        /// Those on the query, and on the body if other requests for the same target have another one.
+        var conditions: JSONObject
+        /// As conditions on it see it; nil for bytes that are no text.
+        let body: JSONValue?
         var replies: [[(String, JSONValue?)]] = []
+
+        /// What requests with different bodies have in common.
+        var line: [UInt8] { JSONValue.members(members + [("when", .object(conditions))]).encoded }
     }
 
     private var requests: [Recorded] = []
@@ -29,8 +35,12 @@ struct ArchiveRoutes {
                 omit("requests without an http or https URL", example)
                 continue
             }
-            guard let request = request(entry, method, url, example) else { continue }
-            let key = JSONValue.members(request.members).encoded
+            let found: Recorded?
+            do { found = try request(entry, method, url, example) } catch {
+                throw FileError("\(name): /log/entries/\(index)/request/postData: \(error)")
+            }
+            guard let request = found else { continue }
+            let key = request.line + (request.body?.sorted.encoded ?? [])
             let place = indices[key, default: requests.count]
             if indices.updateValue(place, forKey: key) == nil { requests.append(request) }
             guard requests[place].replies.count < RouteReader.repliesMaximum else {
@@ -44,6 +54,49 @@ struct ArchiveRoutes {
                 throw FileError("\(name): /log/entries/\(index)/response/content: \(error)")
             }
         }
+        let groups = Dictionary(grouping: requests.indices) { requests[$0].line }.values.filter { $0.count > 1 }
+        for group in groups.sorted(by: { $0[0] < $1[0] }) { tellApart(group) }
+    }
+
+    /// Adds conditions on the bodies of requests that are equal otherwise.
+    private mutating func tellApart(_ group: [Int]) {
+        let bodies = group.compactMap { requests[$0].body }
+        let objects = bodies.compactMap(\.object)
+        let names = Set(objects.flatMap { $0.members.map(\.name) }).sorted()
+        let differing = names.filter { name in Set(objects.map { $0[name]?.sorted }).count > 1 }
+        // A name that is no path of its own, and null, can be compared with the whole body only.
+        let hasPlainNames = differing.allSatisfy { !$0.isEmpty && !$0.contains { ".[]*$".contains($0) } }
+        let hasNull = objects.contains { object in differing.contains { object[$0] == .null } }
+        let comparesMembers = objects.count == group.count && hasPlainNames && !hasNull
+        for index in group {
+            guard let body = requests[index].body else {
+                let text = requests[index].members.compactMap { $0.1?.string }.joined(separator: " ")
+                omit("conditions on a body that is no text", text)
+                continue
+            }
+            if comparesMembers {
+                for name in differing { requests[index].conditions["body." + name] = Self.condition(body[name]) }
+            } else {
+                requests[index].conditions["body"] = Self.condition(body)
+            }
+        }
+    }
+
+    /// The condition that a part of a body has a value; for nil that there is no such part.
+    private static func condition(_ value: JSONValue?) -> JSONValue {
+        switch value {
+        case nil: .null
+        case .object?, .array?: .members(["equals": value])
+        case let value?: value
+        }
+    }
+
+    /// The body of a request as a route sees it: JSON, a form as an object, or text; nil for other bytes.
+    private static func body(_ entry: JSONValue) throws(FileError) -> JSONValue? {
+        let data = entry.value(at: "/request/postData")
+        let bytes = try HAR.bytes(of: data) ?? []
+        let value = RouteBody.value(of: bytes, data?["mimeType"]?.string)
+        return value == .null ? String(validating: bytes, as: UTF8.self).map { .string($0) } : value
     }
 
     /// The reasons for what is in no route, each with the number of entries and the first one; nil if nothing is left out.
@@ -55,14 +108,15 @@ struct ArchiveRoutes {
     /// Routes with more conditions are asked first: without a query a route takes every request for its path. Of equally many
     /// conditions the earlier one comes first.
     var routes: [JSONValue] {
-        requests.sorted { $0.conditionCount > $1.conditionCount }.map { request in
+        requests.sorted { $0.conditions.members.count > $1.conditions.members.count }.map { request in
             var replies = request.replies.map { JSONValue.members($0) }
             // The last one is repeated.
             while replies.count > 1, replies[replies.count - 1] == replies[replies.count - 2] { replies.removeLast() }
             let rest: [(String, JSONValue?)] =
                 replies.count == 1
                 ? request.replies[0] : [("order", .string("sequence")), ("replies", .array(replies))]
-            return .members(request.members + rest)
+            let when = request.conditions
+            return .members(request.members + [("when", when.members.isEmpty ? nil : .object(when))] + rest)
         }
     }
 
@@ -72,7 +126,8 @@ struct ArchiveRoutes {
     }
 
     /// The request of an entry; nil if no route can answer it, or there is no reply.
-    private mutating func request(_ entry: JSONValue, _ method: String, _ url: HTTPURL, _ example: String) -> Recorded?
+    private mutating func request(_ entry: JSONValue, _ method: String, _ url: HTTPURL, _ example: String)
+        throws(FileError) -> Recorded?
     {
         let status = entry.value(at: "/response/status")?.integer ?? 0
         let query = QueryString(parsing: Array((url.query ?? "").utf8))
@@ -87,11 +142,9 @@ struct ArchiveRoutes {
             when["query." + item.name] = .string(item.value)
         }
         return Recorded(
-            members: [
-                ("method", .string(method)), ("path", .string(path)),
-                ("when", when.members.isEmpty ? nil : .object(when)),
-            ],
-            conditionCount: when.members.count
+            members: [("method", .string(method)), ("path", .string(path))],
+            conditions: when,
+            body: try Self.body(entry)
         )
     }
 

@@ -8,7 +8,13 @@ package enum RouteImport {
     package static func routes(from bytes: [UInt8], named name: String) throws(FileError)
         -> (document: [UInt8], omitted: String?)
     {
-        let document = try OpenAPIDocument.value(bytes, named: name)
+        let document: JSONValue
+        do { document = try OpenAPIDocument.value(bytes, named: name) } catch {
+            guard ["json", "yaml", "yml", "har"].contains(where: { name.hasSuffix("." + $0) }) else {
+                throw FileError("\(name): is neither an OpenAPI description nor an HTTP archive: \(error)")
+            }
+            throw error
+        }
         let routes: [JSONValue]
         var omitted: String?
         if let paths = document["paths"]?.object {

@@ -83,7 +83,8 @@ final class ProxyOrigin: Sendable {
         guard let host = request.hostName else { return }
         guard Self.isPrivate(host) || allowedHosts.contains(host) else {
             throw ProblemType.hostRejected(
-                "The host '\(host.prefix(100))' may be that of another site. Use the address of this machine."
+                "The host '\(host.prefix(100))' may be that of another site. Use the address of this machine, or start the proxy "
+                    + "with --allow-host \(host.prefix(100))."
             )
         }
     }

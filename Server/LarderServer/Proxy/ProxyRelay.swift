@@ -140,7 +140,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
                 basePath: origin.basePath,
                 for: request
             )
-            var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request, location)
+            var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request.method, location)
             reply.lease = lease
             answer(reply)
         case .streaming: stream?.ended()
@@ -168,7 +168,10 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
         return switch failure {
         case .unreachable, .invalid: ProblemType.badGateway(reason)
         case .untrusted:
-            ProblemType.badGateway(reason + " The proxy trusts the system's authorities, or those of --ca FILE.")
+            ProblemType.badGateway(
+                reason
+                    + " The proxy trusts the system's authorities, or those of --ca FILE; --insecure trusts every certificate."
+            )
         case .timedOut: ProblemType.gatewayTimeout(reason)
         case .tooMany: ProblemType.unavailable(reason)
         }
@@ -177,9 +180,9 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     // MARK: Replies
 
     /// The reply with the server's fields, without those of its connection.
-    static func reply(_ head: ResponseHead, _ body: [UInt8], to request: Request, _ location: ProxyLocation) -> Reply {
+    static func reply(_ head: ResponseHead, _ body: [UInt8], to method: Method, _ location: ProxyLocation) -> Reply {
         // The length of what a GET would have returned (RFC 9110 §8.6).
-        let statesOtherLength = request.method == .head || head.status == .notModified
+        let statesOtherLength = method == .head || head.status == .notModified
         var reply = reply(head, .bytes(body), omitting: statesOtherLength ? [] : ["content-length"], location)
         if !statesOtherLength, !head.status.hasNoContent { reply.head.append("Content-Length", "\(body.count)") }
         return reply

@@ -1,12 +1,13 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
-import Synchronization
+import LarderTime
 
 /// Answers requests with the replies of an HTTP archive, without the server that gave them: a recording, or what a browser has saved.
 ///
-/// A request is recognised by its method, its target without the part that names a world, and its body. Equal requests get their replies
-/// in the recorded order, also if they are for different worlds; the last one is repeated. Safe from any thread.
+/// A request is recognised by its method, its target without the part that names a world, and its body, as JSON if it is; HEAD is answered as GET
+/// was. Equal requests get their replies in the recorded order, each world from its beginning; the last one is repeated. A condition on
+/// the validators of a reply is answered with 304. Safe from any thread.
 final class RecordedReplies: Sendable {
     private struct Key: Hashable {
         let method: Method
@@ -14,12 +15,17 @@ final class RecordedReplies: Sendable {
         let body: [UInt8]
 
         /// - Parameter request: without the part of its path that names the world.
-        init(_ request: Request) {
+        init(_ request: Request, as method: Method? = nil) {
             let target = request.targetText
-            method = request.method
+            self.method = method ?? request.method
             // A path that names only a world is empty.
             self.target = target.hasPrefix("/") || target == "*" ? target : "/" + target
-            body = request.body
+            body = Self.canonical(request.body)
+        }
+
+        /// The same for equal JSON; other bodies as they are.
+        private static func canonical(_ body: [UInt8]) -> [UInt8] {
+            do { return body.isEmpty ? [] : try JSONParser.parse(body).sorted.encoded } catch { return body }
         }
     }
 
@@ -33,36 +39,38 @@ final class RecordedReplies: Sendable {
         let worldPath: String
     }
 
-    private struct State {
-        var replies: [Key: [Recorded]] = [:]
-        /// How many replies of each key were sent.
-        var counts: [Key: Int] = [:]
-    }
-
-    private let state: Mutex<State>
+    private let replies: [Key: (index: Int, recorded: [Recorded])]
 
     /// - Parameters:
     ///   - archive: HAR 1.2. Entries without a reply, and those of other schemes than HTTP, are left out.
     ///   - readsWorldPaths: whether a path below `/w/` names a world.
     /// - Throws: `FileError` or `JSONError` if it is no archive, with the place of an entry that cannot be played.
     init(_ archive: [UInt8], readsWorldPaths: Bool) throws {
-        guard let entries = try JSONParser.parse(archive).value(at: "/log/entries")?.array else {
+        let document: JSONValue
+        do { document = try JSONParser.parse(archive) } catch {
+            throw FileError("The file of --play is no HTTP archive: it is not JSON: \(error)")
+        }
+        guard let entries = document.value(at: "/log/entries")?.array else {
             throw FileError(
                 "The file of --play is no HTTP archive (`log.entries`): larder-server recording start, then save FILE, makes one"
             )
         }
-        var state = State()
+        var replies: [Key: (index: Int, recorded: [Recorded])] = [:]
         for (index, entry) in entries.enumerated() {
             do throws(FileError) {
                 guard let (request, recorded) = try Self.read(entry, readsWorldPaths) else { continue }
-                state.replies[Key(request), default: []].append(recorded)
+                var known = replies[Key(request)] ?? (replies.count, [])
+                // A 304 says that the reply before is still the one.
+                known.recorded.append(recorded.head.status == .notModified ? known.recorded.last ?? recorded : recorded)
+                replies[Key(request)] = known
             } catch {
                 throw FileError(
                     "The archive of --play has an entry that cannot be played: /log/entries/\(index): \(error)"
                 )
             }
         }
-        self.state = Mutex(state)
+        guard !replies.isEmpty else { throw FileError("The archive of --play has no reply that can be played") }
+        self.replies = replies
     }
 
     /// An entry; nil if there is nothing to play. The request is without the part of its path that names the world.
@@ -98,20 +106,22 @@ final class RecordedReplies: Sendable {
         )
     }
 
-    func reply(to request: Request) -> Reply {
-        let key = Key(request)
-        let recorded = state.withLock { state -> Recorded? in
-            guard let replies = state.replies[key] else { return nil }
-            let count = state.counts[key, default: 0]
-            state.counts[key] = count + 1
-            return replies[min(count, replies.count - 1)]
-        }
-        guard let recorded, let body = recorded.body else {
-            let what = "reply to \(request.method) \(request.targetText.prefix(200))"
+    /// The next reply of a world.
+    func reply(to request: Request, in world: World) -> Reply {
+        let isHead = request.method == .head
+        let own = replies[Key(request)]
+        guard let known = own ?? (isHead ? replies[Key(request, as: .get)] : nil) else {
             return ProblemType.notFound(
-                recorded == nil
-                    ? "The recording has no \(what) with this body."
-                    : "The recording has the \(what) without its content. Save the archive with content."
+                "The recording has no reply to \(request.method) \(request.targetText.prefix(200)) with this body."
+            ).reply(to: request)
+        }
+        // A HEAD that was not recorded is no step in the order of GET.
+        let count = world.control.played.count(known.index, advances: own != nil)
+        let recorded = known.recorded[min(count, known.recorded.count - 1)]
+        guard let body = recorded.body else {
+            return ProblemType.notFound(
+                "The recording has the reply to \(request.method) \(request.targetText.prefix(200)) without its content. "
+                    + "Save the archive with content."
             ).reply(to: request)
         }
         let location = ProxyLocation(
@@ -120,7 +130,28 @@ final class RecordedReplies: Sendable {
             basePath: recorded.worldPath,
             for: request
         )
-        return ProxyRelay.reply(recorded.head, body, to: request, location)
+        let method = own == nil ? .get : request.method
+        let reply = ProxyRelay.reply(recorded.head, body, to: method, location)
+        return isUnchanged(recorded.head, request, world) ? reply.notModified : reply
+    }
+
+    /// Whether the client holds the reply, as it says in `If-None-Match` or `If-Modified-Since`.
+    private func isUnchanged(_ head: ResponseHead, _ request: Request, _ world: World) -> Bool {
+        guard head.status == .ok, request.method.isSafe else { return false }
+        let now = world.clock.now
+        let outcome = Preconditions(
+            ifMatch: nil,
+            ifNoneMatch: request.fields.combined(.ifNoneMatch),
+            ifModifiedSince: request.fields[.ifModifiedSince],
+            ifUnmodifiedSince: nil
+        ).evaluate(
+            method: request.method,
+            exists: true,
+            entityTag: head.lines[.etag].flatMap { EntityTag(parsing: $0) },
+            lastModified: head.lines[.lastModified].flatMap { HTTPDate.parse($0, now: now) },
+            now: now
+        )
+        return outcome == .notModified
     }
 
     /// The head of a reply whose content is not coded any more.
@@ -133,6 +164,8 @@ final class RecordedReplies: Sendable {
         // The length of what a GET would have returned (RFC 9110 §8.6).
         var omitted =
             request.method == .head || code == 304 ? ["transfer-encoding"] : ["transfer-encoding", "content-length"]
+        // Lifetimes begin when the reply is played.
+        omitted.append("date")
         if json?.value(at: "/content/_isCoded") == nil { omitted.append("content-encoding") }
         for field in json?["headers"]?.array ?? [] {
             // The names of HTTP/2 that begin with a colon are no fields.
@@ -155,5 +188,16 @@ final class RecordedReplies: Sendable {
         }
         guard case .head(let head)? = events.first else { throw FileError("`response.headers` are no fields") }
         return head
+    }
+}
+
+extension Reply {
+    /// The 304 for a 200, without the fields of the content (RFC 9110 §15.4.5).
+    fileprivate var notModified: Reply {
+        var reply = self
+        reply.head.setStatus(.notModified)
+        for name in ["content-length", "content-type", "content-encoding"] { reply.head.remove(name) }
+        reply.body = .bytes([])
+        return reply
     }
 }

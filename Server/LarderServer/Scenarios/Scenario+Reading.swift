@@ -75,6 +75,12 @@ extension Scenario {
             var names: Set<String> = []
             let scenarios = (reader.objects("scenarios", count: 1...1_000) ?? []).compactMap { child -> Scenario? in
                 guard var scenario = common(child) else { return nil }
+                if !scenario.beginning.hasFaults, !["expect", "conduct", "state"].contains(where: { child.has($0) }) {
+                    child.failMissing(
+                        anyOf: ["expect"],
+                        "or `conduct` or `state` must say what is required, or `steps` must set a fault"
+                    )
+                }
                 if !names.insert(scenario.name).inserted { child.fail("name", "is that of another one") }
                 scenario.variables["LARDER_TASK"] = scenario.variables["LARDER_TASK"] ?? scenario.name
                 return scenario

@@ -104,8 +104,14 @@ enum ScenarioExercise: Sendable {
             // A step of the user's may have removed it since.
             let met = evidence.entries.count { $0.trace?.decisions.contains { $0.fault.id.hasPrefix(id) } ?? false }
             guard max(met, faults.map(\.applications).reduce(0, +)) == 0 else { return nil }
-            let expected = Set(faults.map { JournalFilter($0.fault.match).summary }).sorted().joined(separator: ", or ")
-            return "the client made no request that the fault applies to: \(expected)"
+            func texts(_ summary: ((Fault) -> String?)) -> String {
+                Set(faults.compactMap { summary($0.fault) }).sorted().joined(separator: ", or ")
+            }
+            let requests = texts { $0.stage == .handshake ? nil : JournalFilter($0.match).summary }
+            guard requests.isEmpty, !faults.isEmpty else {
+                return "the client made no request that the fault applies to: \(requests)"
+            }
+            return "the client began no TLS handshake with \(texts { $0.match.host ?? "the server" })"
         case .requests(let filter, let count):
             let seen = evidence.requests(filter).count
             return seen >= count ? nil : "\(seen) of \(count) × \(filter.summary)"

@@ -48,8 +48,10 @@ struct ScenarioCheck: Sendable {
     static func state(_ condition: WaitCondition) -> ScenarioCheck {
         ScenarioCheck { evidence in
             guard case .state(let path, let person, let pointer, let wanted) = condition else { return nil }
-            let text = evidence.ask(path, as: person)?.value(at: pointer)?.text
-            return text == wanted ? nil : "\(path)\(pointer) is \(text ?? "missing") instead of \(wanted)"
+            let value = evidence.ask(path, as: person)?.value(at: pointer)
+            guard value != wanted.json else { return nil }
+            func text(_ value: JSONValue) -> String { String(decoding: value.encoded, as: UTF8.self) }
+            return "\(path)\(pointer) is \(value.map(text) ?? "missing") instead of \(text(wanted.json))"
         }
     }
 
@@ -100,7 +102,9 @@ struct ScenarioCheck: Sendable {
             let lost = evidence.entries.last { $0.trace?.ending != nil }?.number ?? 0
             let answers = requests.flatMap { evidence.requests($0) }
             let isTold = answers.contains { $0.number > lost && $0.outcome == "complete" && $0.status < 500 }
-            return isTold ? nil : "it did not ask again, and does not know whether it was done"
+            guard !isTold else { return nil }
+            let what = answers.count > 1 ? "it gave up after \(answers.count) requests" : "it did not ask again"
+            return what + ", and does not know whether it was done"
         }
     }
 

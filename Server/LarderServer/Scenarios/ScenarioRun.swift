@@ -94,8 +94,10 @@ package final class ScenarioRun: Sendable {
     /// - Throws: if the client has changed the world so that the scenario could not go on.
     package func judge(_ isSuccess: Bool = true) async throws -> Result {
         if let error = stepError.withLock({ $0 }) { throw error }
+        let control = backend.main.world.control
+        if let failure = control.script.failure { throw ScenarioError(description: failure) }
         let evidence = await ScenarioEvidence(backend.main, variables: variables)
-        let exchanges = evidence.entries.count(where: \.isExchange)
+        let exchanges = control.journal.exchangeCountEver
         func result(_ outcome: Result.Outcome) -> Result {
             Result(name: scenario.name, outcome: outcome, exchanges: exchanges)
         }

@@ -26,6 +26,7 @@ package final class WorldControl: WorldHooks {
     let recording = Recording()
     let heldReports = HeldReports()
     let keysInFlight = KeysInFlight()
+    let played = PlayedReplies()
     private let lastScript = Mutex(ScriptProgress(stepCount: 0))
     private let settings = Mutex(ReplySettings())
     private let isPlain = Atomic<Bool>(true)
@@ -74,6 +75,7 @@ package final class WorldControl: WorldHooks {
         changeFeed.removeAll()
         recording.stop()
         heldReports.removeAll()
+        played.reset()
         script = ScriptProgress(stepCount: 0)
         change { $0 = ReplySettings() }
     }

@@ -34,7 +34,7 @@ final class WorldRegistry: Sendable {
         var reserved: Set<String> = []
         var lastNumber = 0
         var templates: [(source: WorldSource, template: WorldTemplate)] = []
-        var driver: EventLoop?
+        var loops: [EventLoop] = []
     }
 
     let main: World
@@ -59,7 +59,13 @@ final class WorldRegistry: Sendable {
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         var state = State()
         if let path = options.databasePath {
-            let (database, images) = try Self.open(path, source, options.durability, instance: system.next())
+            let (database, images) = try Self.open(
+                path,
+                source,
+                options.durability,
+                instance: system.next(),
+                announce: options.announce
+            )
             main = try World(
                 id: World.mainID,
                 database: database,
@@ -93,13 +99,17 @@ final class WorldRegistry: Sendable {
         _ path: String,
         _ source: WorldSource,
         _ durability: Database.Durability,
-        instance: UInt64
+        instance: UInt64,
+        announce: (@Sendable (String) -> Void)?
     ) throws -> sending (Database, ImageCatalogue) {
         var options = Database.Options()
         options.durability = durability
         let database = try Database(.file(path), options)
         try WorldSchema.migrations.run(on: database)
         let isNew = try database.integer("SELECT count(*) FROM meta") == 0
+        if case .collections(let directory) = source, !isNew {
+            announce?("\(path) has the documents, and the files in \(directory) are not read")
+        }
         if case .collections = source {
             guard try isNew || database.integer("SELECT count(*) FROM collections") > 0 else {
                 throw FileError("\(path) holds the demo backend's data and not collections: choose another file")
@@ -111,14 +121,14 @@ final class WorldRegistry: Sendable {
         return (database, images)
     }
 
-    /// Sets the loop that wakes the worlds' clocks; without one the server has stopped, and timers are removed.
+    /// Sets the loops of the server, which the worlds' clocks use; without any the server has stopped, and timers are removed.
     func attach(_ loops: [EventLoop]) {
         let worlds = state.withLock { state in
-            state.driver = loops.first
+            state.loops = loops
             return state.entries.values.map(\.world)
         }
         for world in worlds {
-            world.clock.drive(by: loops.first)
+            world.clock.drive(by: loops)
             if loops.isEmpty { world.clock.end() }
         }
     }
@@ -202,12 +212,12 @@ final class WorldRegistry: Sendable {
     ) throws(Problem) -> World {
         // Those that nobody uses do not count towards the limit.
         removeExpired()
-        let (name, driver) = try reserve(id)
+        let (name, loops) = try reserve(id)
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         if let original, original.clock.mode != .real {
             clock.set(original.clock.mode, at: original.clock.now)
         }
-        clock.drive(by: driver)
+        clock.drive(by: loops)
         // Without a seed of its own a world's randomness depends on its name and the server's seed, not on the order of
         // creation.
         let seed = seed ?? self.seed ^ ContentHash.hash64(Array(name.utf8).span)
@@ -236,7 +246,7 @@ final class WorldRegistry: Sendable {
     }
 
     /// Reserves a name and a place until the world is added.
-    private func reserve(_ id: String?) throws(Problem) -> (String, EventLoop?) {
+    private func reserve(_ id: String?) throws(Problem) -> (String, [EventLoop]) {
         if let id { try Self.check(name: id, "id") }
         return try state.withLock { state throws(Problem) in
             guard state.entries.count + state.reserved.count < options.worldsMaximum else {
@@ -255,7 +265,7 @@ final class WorldRegistry: Sendable {
             }
             guard !isTaken(name) else { throw ProblemType.nameTaken("A world '\(name)' already exists.") }
             state.reserved.insert(name)
-            return (name, state.driver)
+            return (name, state.loops)
         }
     }
 
@@ -298,7 +308,7 @@ final class WorldRegistry: Sendable {
     func restart() throws {
         guard options.databasePath == nil else {
             throw FileError(
-                "The data is in a database file, so that its changes are not loaded; start the server again"
+                "The documents are in \(options.databasePath ?? ""), and the files are not read; without that file the server begins with them again"
             )
         }
         let template = try WorldTemplate.make(mainSource)

@@ -45,8 +45,7 @@ extension CannedReply: FaultEffect {
     static let members: [FaultMember<CannedReply>] = [
         .integer("status", \.status, in: 200...599, example: 503), problemMember,
         .text("detail", \.detail, example: "busy"), headersMember,
-        .text("body", \.body, length: 0...1 << 20, example: "<p>Sign in</p>"),
-        .text("contentType", \.contentType, length: 1...200, example: "text/html"), retryAfterMember,
+        bodyMember, .text("contentType", \.contentType, length: 1...200, example: "text/html"), retryAfterMember,
     ]
 
     private static let problemMember = FaultMember<CannedReply>(
@@ -61,6 +60,17 @@ extension CannedReply: FaultEffect {
             reader.failChoice("problem", ProblemType.allCases.map(\.rawValue))
         },
         write: { $0.problem.map { .string($0) } }
+    )
+
+    private static let bodyMember = FaultMember<CannedReply>(
+        name: "body",
+        schema: .members(["description": .string("a text, or any other JSON value, which is sent as JSON")]),
+        example: .string("<p>Sign in</p>"),
+        read: { reader, reply in
+            reply.body = reader.value("body")?.text
+            if reply.body?.utf8.count ?? 0 > 1 << 20 { reader.fail("body", "must have at most 1 MiB") }
+        },
+        write: { $0.body.map { .string($0) } }
     )
 
     private static let headersMember = FaultMember<CannedReply>(

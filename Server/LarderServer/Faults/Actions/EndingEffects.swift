@@ -26,7 +26,7 @@ struct Cut: FaultEffect {
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         switch decision.fault.stage {
         case .head: reply.breakOff(at: min(decision.fault.at, reply.head.bytes.count), how)
-        case .body: reply.breakOff(at: reply.offset(ofBody: decision.fault.at), how)
+        case .body: reply.breakOff(at: reply.offset(ofBody: decision.fault.at, inside: true), how)
         case .end: reply.breakOff(at: reply.headCount + reply.body.count, how)
         case .handshake, .beforeRead, .requestBody, .afterRead, .afterCommit: break
         }
