@@ -167,8 +167,8 @@ MUTANTS = {
     "order of the replies": [
         (
             RESOURCES + "Core/Commit.swift",
-            "guard stamp < place.asked else { return false }",
-            "guard stamp < place.asked, !MUTANT else { return false }",
+            "-> Bool { place.overtakes(stamp, version: version) }",
+            "-> Bool { !MUTANT && place.overtakes(stamp, version: version) }",
         )
     ],
     "changes of a list while it is fetched": [
