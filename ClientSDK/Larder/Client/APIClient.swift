@@ -212,7 +212,7 @@ public final class APIClient: Sendable {
         )
         source.wallClock = settings.wallClock
         self.source = source
-        writing = WriteOperations(source, uploading) { [weak cache] in cache?.pendingScope(ofAny: [$0]) != nil }
+        writing = WriteOperations(source, uploading) { [weak cache] in cache?.isComing($0, besides: $1) ?? false }
         cache.outbox.register(writing.later)
         cache.outbox.register(writing.uploads)
         cache.outbox.register(writing.awaited)

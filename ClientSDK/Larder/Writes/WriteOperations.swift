@@ -20,14 +20,15 @@ struct WriteOperations: Sendable {
     /// The names of the operations in the store.
     static let names = [laterName, awaitedName, uploadName]
 
-    /// - Parameter isPending: whether an entity with a local ID is still to be created.
-    init(_ source: HTTPSource, _ uploading: Uploading, isPending: @escaping @Sendable (String) -> Bool) {
+    /// - Parameter isComing: as `LarderCache.isComing`.
+    init(_ source: HTTPSource, _ uploading: Uploading, isComing: @escaping @Sendable (String, _ scope: String) -> Bool)
+    {
         later = Self.operation(Self.laterName, source) { attempt throws(LarderError) in
-            try Self.check(attempt.input, isPending)
+            try Self.check(attempt.input, isComing)
             return try await Self.send(attempt, source)
         }
         var uploads = Self.operation(Self.uploadName, source) { attempt throws(LarderError) in
-            try Self.check(attempt.input, isPending)
+            try Self.check(attempt.input, isComing)
             return try await uploading.send(attempt, source)
         }
         // What its time limit cuts off goes on where it was.
@@ -36,7 +37,7 @@ struct WriteOperations: Sendable {
         uploads.coalescingKey = { _ in nil }
         self.uploads = uploads
         var awaited = WriteThrough<StoredWrite, TransportResponse>(Self.awaitedName, scope: { $0.scope }) { attempt in
-            try Self.check(attempt.input, isPending)
+            try Self.check(attempt.input, isComing)
             return .accepted(try await Self.send(attempt, source))
         }
         awaited.changes = later.changes
@@ -77,9 +78,9 @@ struct WriteOperations: Sendable {
 
     /// - Throws: `.invalidArgument` for a write that depends on what was not created; `.offline` while that is still to be created, by an
     ///   operation of another scope.
-    private static func check(_ write: StoredWrite, _ isPending: (String) -> Bool) throws(LarderError) {
+    private static func check(_ write: StoredWrite, _ isComing: (String, String) -> Bool) throws(LarderError) {
         for unknown in write.unknownIDs {
-            guard !isPending(unknown) else {
+            guard !isComing(unknown, write.scope) else {
                 throw LarderError(.offline, "\(write.path) is sent when \(unknown) has been created on the server.")
                     .marked(isUnsent: true)
             }

@@ -20,6 +20,17 @@ extension LarderCache {
         return outbox.state.withLock { $0.queue[newest.operation]?.scope }
     }
 
+    /// Whether an entity that was created on this device is still to be created, or its server ID has just come: an operation of another scope
+    /// waits for it.
+    package func isComing(_ local: String, besides scope: String) -> Bool {
+        let changes = core.overlays.pending { $0.id == local }.keys.flatMap { core.overlays.pending(.entity($0)) }
+        let isPending = outbox.state.withLock { state in
+            changes.contains { state.queue[$0.operation].map { $0.scope != scope } ?? false }
+        }
+        // The ID is known before the creation is pending no longer.
+        return isPending || serverID(of: local) != nil
+    }
+
     /// The ordering scope of the newest pending change of an entity of any type that has one of the identifiers. Cost: O(n) for all n
     /// entities with pending changes.
     package func pendingScope(ofAny ids: Set<String>) -> String? {

@@ -363,11 +363,9 @@ public final class LarderCache: Sendable {
         core.showAll()
     }
 
-    /// Applies a change of `CacheConfiguration.networkBehavior`: freshness is computed again, observers are shown the result, and the outbox
-    /// begins or stops to send.
+    /// Applies a change of `CacheConfiguration.networkBehavior`: freshness is computed again, and observers are shown the result.
     public func networkBehaviorChanged() {
         if core.applyNetworkBehavior() { core.showAll() }
-        outbox.signal.put(())
     }
 
     /// Call it when the network is back: waiting operations are sent, stale observed values are refreshed, and live channels reconnect,

@@ -172,17 +172,22 @@ extension Outbox {
     ) throws {
         var local = local
         var rewritten: [Outbox.Entry] = []
-        var known = state.withLock { $0.serverIDs }
+        let before = state.withLock { $0.serverIDs }
+        var known = before
         for (entry, names) in names {
             rewritten += rename(names, behind: entry, in: &local)
             known.add(names, in: entry.scope)
         }
         let (serverIDs, encoded) = (known, try known.encoded())
         local.rows.append { transaction in try transaction.setMetadata(encoded, for: ServerIDs.metadataKey) }
-        try store(local)
+        // Known before the creation is pending no longer (`LarderCache.isComing`).
+        state.withLock { $0.serverIDs = serverIDs }
+        do { try store(local) } catch {
+            state.withLock { $0.serverIDs = before }
+            throw error
+        }
         state.withLock { state in
             for entry in rewritten { state.queue.update(entry.id.rawValue) { $0.payload = entry.payload } }
-            state.serverIDs = serverIDs
         }
     }
 
