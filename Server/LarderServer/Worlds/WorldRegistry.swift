@@ -280,16 +280,23 @@ final class WorldRegistry: Sendable {
     /// Returns a world to its initial state. Faults, gates and actors are removed, and scripts, delayed actions and delayed webhooks end;
     /// clock and journal stay.
     func reset(_ id: String) throws(Problem) {
-        let world = try world(id)
-        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
-            throw ProblemType.invalidParameter(
-                "A world in a database file cannot be reset; stop the server and remove the file."
-            )
-        }
+        let (world, origin) = (try world(id), try origin(of: id))
         // Before the settings, which a step of a script could set again.
         world.clock.cancelPlans()
         world.control.reset()
         try world.replace(with: origin, isOrigin: true)
+    }
+
+    /// The initial state of a world.
+    ///
+    /// - Throws: for a world in a database file, whose state cannot be replaced: later writes would not be in the file.
+    func origin(of id: String) throws(Problem) -> DatabaseImage {
+        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
+            throw ProblemType.invalidParameter(
+                "A world in a database file cannot be reset or restored; stop the server and remove or replace the file."
+            )
+        }
+        return origin
     }
 
     /// Reads the source of `main` again: it and later worlds begin with what is there now. Other worlds keep what they have.
