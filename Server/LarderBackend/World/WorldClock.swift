@@ -60,6 +60,14 @@ public final class WorldClock: WallClock, JumpingClock {
     /// The elapsed time of the world; setting the clock back does not change it.
     public var uptime: MonotonicTime { state.withLock { uptime($0) } }
 
+    /// The elapsed time of the world at a time of the server's monotonic clock; nil if the world did not follow the system then.
+    package func uptime(at system: MonotonicTime) -> MonotonicTime? {
+        state.withLock { state in
+            guard state.mode == .real, system >= state.anchor else { return nil }
+            return state.uptimeAtAnchor + (system - state.anchor)
+        }
+    }
+
     /// The current mode.
     public var mode: Mode { state.withLock { $0.mode } }
 
