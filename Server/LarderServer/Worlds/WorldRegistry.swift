@@ -284,7 +284,7 @@ final class WorldRegistry: Sendable {
         // Before the settings, which a step of a script could set again.
         world.clock.cancelPlans()
         world.control.reset()
-        try world.replace(with: origin, isOrigin: true)
+        try world.replace(with: origin, origin: .same)
     }
 
     /// The initial state of a world.
@@ -314,7 +314,7 @@ final class WorldRegistry: Sendable {
             state.templates.removeAll { $0.source == mainSource }
             state.templates.insert((mainSource, template), at: 0)
         }
-        try main.replace(with: template.image)
+        try main.replace(with: template.image, origin: .new)
     }
 
     func destroy(_ id: String) throws(Problem) {
