@@ -243,7 +243,8 @@ struct WorldEndTests {
             clock: WorldClock(wall: clock, monotonic: clock),
             seed: 1,
             settings: WorldSettings(),
-            hooks: WorldControl(seed: 1, journalCapacity: 0)
+            hooks: WorldControl(seed: 1, journalCapacity: 0),
+            instances: SeededGenerator(seed: 1)
         )
     }
 
