@@ -309,4 +309,15 @@ struct CollectionTests {
         #expect(ledger.status == 400 && ledger.text.contains("this server has your own collections"))
         #expect(try await shop.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#).status == 204)
     }
+
+    @Test(arguments: FaultAction.ValidatorFault.allCases)
+    func `unreliable validators do not let a write overwrite what it must not`(mode: FaultAction.ValidatorFault)
+        async throws
+    {
+        let shop = try Shop()
+        try shop.backend.main.set(Fault(.validators(mode), when: FaultMatch(nil, "/todos/*")))
+        let reply = try await shop.ask("PUT", "/todos/1", #"{"title":"other"}"#, ["If-None-Match": "*"])
+        #expect(reply.status == 412)
+        #expect(try await shop.ask("GET", "/todos/1").json["title"]?.string == "flour")
+    }
 }

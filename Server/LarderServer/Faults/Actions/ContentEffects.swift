@@ -133,7 +133,8 @@ struct Validators: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
-        guard mode != .weak else { return }
+        // With a write the field is a condition, which protects what is there.
+        guard mode != .weak, [.get, .head].contains(processing.request.method) else { return }
         processing.request = processing.request.removing(["if-none-match", "if-modified-since"])
     }
 
