@@ -513,6 +513,20 @@ struct FaultTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
     }
 
+    @Test(arguments: [FaultAction.malformedChunk, .truncate(.insideChunkHeader)])
+    func `a fault of chunks leaves a reply without content as it is`(action: FaultAction) async throws {
+        let stage = try Stage()
+        let tag = try #require(try await stage.ask("GET", "/v1/feed").field("ETag"))
+        try stage.world.set(Fault(action, when: FaultMatch(nil, "/v1/feed")))
+        let client = try stage.connect()
+        for (method, status) in [("GET", 304), ("HEAD", 200)] {
+            let fields = method == "GET" ? ["If-None-Match": tag] : [:]
+            let reply = try await stage.send(method, "/v1/feed", fields: fields, on: client).reply(isHead: true)
+            #expect(reply.status == status && reply.field("Transfer-Encoding") == nil, "\(reply.head)")
+        }
+        #expect(await stage.world.journal().map(\.outcome) == ["complete", "complete", "complete"])
+    }
+
     @Test func `a listener that is closed for zero seconds is open`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.closeListener(.zero), when: feed))

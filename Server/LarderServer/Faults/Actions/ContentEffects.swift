@@ -34,8 +34,8 @@ struct Truncate: FaultEffect {
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         if let byte { return reply.breakOff(at: reply.offset(ofBody: byte, inside: true), .close) }
         guard inside == .character else {
-            let second = reply.chunk(sizeOfSecond: nil)
-            return reply.breakOff(at: second + 1, .close)
+            if let second = reply.chunk(sizeOfSecond: nil) { reply.breakOff(at: second + 1, .close) }
+            return
         }
         // A continuation byte is never the first of a character, so the text before it is incomplete.
         let body = reply.body
@@ -53,8 +53,7 @@ struct MalformedChunk: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
-        _ = reply.chunk(sizeOfSecond: "zz")
-        reply.breakOff(at: reply.bytes.count, .close)
+        if reply.chunk(sizeOfSecond: "zz") != nil { reply.breakOff(at: reply.bytes.count, .close) }
     }
 }
 
