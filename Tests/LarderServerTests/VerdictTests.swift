@@ -249,4 +249,24 @@ struct VerdictTests {
         // The last activity is now.
         #expect(stage.world.world.control.journal.lastActivity == stage.world.clock.uptime)
     }
+
+    @Test(arguments: [
+        (FaultAction.truncate(.byte(1 << 30)), nil as Fault.Stage?, 1), (.malformedChunk, nil, 1), (.reset, .end, 0),
+    ])
+    func `a reply that lacks its last byte or cannot be parsed was lost, and one that is cut behind it was not`(
+        _ action: FaultAction,
+        _ at: Fault.Stage?,
+        _ count: Int
+    ) async throws {
+        let stage = try Stage()
+        var once = Fault.Occurrence()
+        once.count = 1
+        let posts = FaultMatch("POST", "/v1/posts")
+        let fault = at.map { Fault(action, when: posts, occurrence: once, stage: $0) }
+        try stage.world.set(fault ?? Fault(action, when: posts, occurrence: once))
+        _ = await (try stage.send("POST", "/v1/posts", #"{"text":"one"}"#)).readToEnd()
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#).status == 201)
+        let findings = await stage.world.conduct.findings
+        #expect(findings.count == count && findings.allSatisfy { $0.rule == .keyMissing }, "\(findings)")
+    }
 }

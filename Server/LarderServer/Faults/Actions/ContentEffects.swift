@@ -53,7 +53,8 @@ struct MalformedChunk: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
-        if reply.chunk(sizeOfSecond: "zz") != nil { reply.breakOff(at: reply.bytes.count, .close) }
+        // Without its last line, because nobody can receive it completely.
+        if reply.chunk(sizeOfSecond: "zz") != nil { reply.breakOff(at: reply.bytes.count - 2, .close) }
     }
 }
 
