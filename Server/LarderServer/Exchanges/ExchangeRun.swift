@@ -122,15 +122,12 @@ final class ExchangeRun: @unchecked Sendable {
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
     private var partOfUpload: Request? {
         guard ending(at: .requestBody) != nil else { return nil }
+        // The key is that of the whole request, which is sent again.
+        let part = request.removing(["idempotency-key"])
         // A piece of tus does not say that it is the last.
-        if request.method == .patch, request.fields.range(of: "tus-resumable") != nil { return request }
-        guard let range = request.fields.range(of: "upload-complete") else { return nil }
-        var head = request.head
-        head.replaceSubrange(range, with: "?0".utf8)
-        do {
-            return try Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
-                .droppingPathPrefix(request.droppedPrefixCount)
-        } catch {
+        if part.method == .patch, part.fields.range(of: "tus-resumable") != nil { return part }
+        guard let range = part.fields.range(of: "upload-complete") else { return nil }
+        do { return try part.replacing(range, with: "?0") } catch {
             // The head was read before, and a value that is a Boolean cannot make it wrong. If it did, nothing would be kept, as for any
             // other request.
             return nil
