@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderTime
 import TestSupport
 import Testing
@@ -134,6 +135,23 @@ struct AbandonedExchangeTests {
         let first = try await stage.ask("GET", "/v1/feed?limit=1").json["items"]?.array?.first
         #expect(first?["text"] == .string("late"))
         #expect(await stage.backend.activity() == [])
+    }
+
+    @Test func `a proxied request that fails at once gives up its place at a gate when its client leaves`() async throws
+    {
+        let url = try #require(HTTPURL("http://127.0.0.1:1"))
+        let stage = try Stage { configuration in
+            configuration.origin = .server(url)
+            configuration.server.upstreamConnectionsMaximum = 0
+            configuration.server.upstreamWaitingMaximum = 0
+        }
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/x"), stage: .reply))
+        let client = try stage.send("GET", "/x")
+        await reached { !stage.world.held.isEmpty }
+        client.finishSending()
+        #expect(await client.readToEnd().ending == .closed)
+        #expect(await stage.backend.activity() == [])
+        #expect(stage.world.held.isEmpty)
     }
 
     @Test func `a request that waits for its idempotency key ends when its client leaves`() async throws {
