@@ -58,6 +58,11 @@ final class Listener: Sendable {
         guard descriptor >= 0 else { throw EngineError("Creating a socket failed", errno) }
         SystemCall.configure(descriptor)
         SystemCall.setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+        // Its connections inherit these: the system ends one whose client has vanished without a word after a minute.
+        SystemCall.setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 30)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 10)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
         let result = unsafe place.bytes.withUnsafeBytes { raw in
             unsafe bind(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
