@@ -513,6 +513,18 @@ struct FaultTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
     }
 
+    @Test func `a reset opens a closed listener`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.closeListener(.seconds(5)), when: feed))
+        let other = try stage.connect()
+        #expect(await (try stage.send("GET", "/v1/feed")).readToEnd().ending == .reset)
+        #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
+        try stage.world.reset()
+        for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(stage.world.clock.untilNextTimer == nil)
+    }
+
     @Test(arguments: [FaultAction.malformedChunk, .truncate(.insideChunkHeader)])
     func `a fault of chunks leaves a reply without content as it is`(action: FaultAction) async throws {
         let stage = try Stage()

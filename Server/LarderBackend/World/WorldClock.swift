@@ -221,16 +221,26 @@ public final class WorldClock: WallClock, JumpingClock {
         if delay <= .zero { runDue() }
     }
 
-    /// Cancels everything that was planned.
-    package func cancelPlans() { for timer in state.withLock({ $0.plans }) { cancel(timer) } }
+    /// Cancels everything that was planned, and ends the waits that end with it.
+    package func cancelPlans() {
+        for timer in state.withLock({ $0.plans.sorted { $0.rawValue < $1.rawValue } }) {
+            endWait(timer)
+            cancel(timer)
+        }
+    }
 
     /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
     /// somebody waits for, such as that of a reply. Without a delay the job runs before the call returns, also on a frozen clock.
-    package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+    ///
+    /// - Parameter endsWithPlans: whether `cancelPlans` ends the wait too.
+    package func wait(for delay: Duration, endsWithPlans: Bool = false, _ job: @escaping @Sendable () -> Void)
+        -> TimerID
+    {
         let id = state.withLock { state -> TimerID? in
             guard !state.hasEnded, delay > .zero else { return nil }
             let id = add(job, after: delay, &state)
             state.waits.insert(id)
+            if endsWithPlans { state.plans.insert(id) }
             return id
         }
         if id == nil { job() }

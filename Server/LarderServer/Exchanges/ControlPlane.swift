@@ -289,10 +289,10 @@ final class ControlPlane: ExchangeHandler {
         return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)
     }
 
-    /// Closes the port for a while; existing connections stay open.
+    /// Closes the port for a while, at most until the world is reset; existing connections stay open.
     func closeListener(for duration: Duration, clock: WorldClock) {
         let server = server.withLock { $0 }
         server?.pauseListening()
-        _ = clock.wait(for: duration) { server?.resumeListening() }
+        _ = clock.wait(for: duration, endsWithPlans: true) { server?.resumeListening() }
     }
 }
