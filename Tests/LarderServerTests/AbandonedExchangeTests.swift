@@ -154,6 +154,34 @@ struct AbandonedExchangeTests {
         #expect(stage.world.held.isEmpty)
     }
 
+    @Test func `a client that leaves and a reset free the uplink of the device`() async throws {
+        let stage = try Stage()
+        let clock = stage.world.clock
+        let slow = Fault(.bandwidth(down: nil, up: 10), when: FaultMatch("POST", "/v1/posts"))
+        try stage.world.set(slow)
+        func post() throws -> RawClient { try stage.send("POST", "/v1/posts", #"{"text":"one"}"#) }
+        func leave(_ client: RawClient) async {
+            client.finishSending()
+            #expect(await client.readToEnd().bytes.isEmpty)
+            #expect(await stage.backend.activity() == [])
+        }
+        let first = try post()
+        await reached { clock.waitCount == 1 }
+        let whole = try #require(clock.untilNextTimer)
+        clock.advance(by: .seconds(1))
+        await leave(first)
+        let second = try post()
+        await reached { clock.waitCount == 1 }
+        #expect(clock.untilNextTimer == whole)
+        try stage.world.reset()
+        try stage.world.set(slow)
+        let third = try post()
+        await reached { clock.waitCount == 2 }
+        clock.advance(by: whole)
+        #expect(clock.waitCount == 0)
+        for client in [second, third] { #expect(try await client.reply().status == 201) }
+    }
+
     @Test func `a request that waits for its idempotency key ends when its client leaves`() async throws {
         let stage = try Stage()
         stage.world.dialect.idempotency = .blocking

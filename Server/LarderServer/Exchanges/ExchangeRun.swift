@@ -22,6 +22,8 @@ final class ExchangeRun: @unchecked Sendable {
     private let decisions: [FaultDecision]
     private let trace: ExchangeTrace
     private var repeats = 0
+    /// When the line of the device will have carried the request.
+    private var uplinkEnd: MonotonicTime?
     /// The idempotency key that the exchange holds.
     private var key: String?
 
@@ -70,6 +72,14 @@ final class ExchangeRun: @unchecked Sendable {
     func start() {
         if isOnStaleConnection { return finish(.reset, nil) }
         after(delay(at: .beforeRead) + delay(at: .afterRead)) { [self] in
+            if exchange.isAbandoned, let uplinkEnd {
+                world.control.bandwidth.giveUp(
+                    device: facts.device,
+                    isUp: true,
+                    until: uplinkEnd,
+                    now: world.clock.uptime
+                )
+            }
             // Actors between a client's pull and its push run before any gate or fault.
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
             pass(.request) { [self] in begin() }
@@ -146,7 +156,10 @@ final class ExchangeRun: @unchecked Sendable {
         let now = world.clock.uptime
         return decisions.reduce(Duration.zero) { delay, decision in
             guard decision.fault.stage == stage else { return delay }
-            return delay + decision.fault.action.effect.delay(decision, facts, world.control.bandwidth, now: now)
+            let effect = decision.fault.action.effect
+            let own = effect.delay(decision, facts, world.control.bandwidth, now: now)
+            if effect is Bandwidth { uplinkEnd = now + own }
+            return delay + own
         }
     }
 

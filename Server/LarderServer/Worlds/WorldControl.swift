@@ -72,6 +72,7 @@ package final class WorldControl: WorldHooks {
         gates.removeAll()
         actors.removeAll()
         changeFeed.removeAll()
+        bandwidth.removeAll()
         recording.stop()
         heldReports.removeAll()
         script = ScriptProgress(stepCount: 0)
