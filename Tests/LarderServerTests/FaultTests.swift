@@ -525,6 +525,18 @@ struct FaultTests {
         #expect(stage.world.clock.untilNextTimer == nil)
     }
 
+    @Test(arguments: [0, 100])
+    func `a connection that was used before the fault is stale, with and without a journal`(capacity: Int) async throws
+    {
+        let stage = try Stage { $0.journalCapacity = capacity }
+        stage.world.clock.followSystem()
+        let client = try stage.send("GET", "/v1/feed")
+        #expect(try await client.reply().status == 200)
+        try stage.world.set(Fault(.staleConnections))
+        #expect(await (try stage.send("GET", "/v1/feed", on: client)).readToEnd().ending == .reset)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+    }
+
     @Test(arguments: [FaultAction.malformedChunk, .truncate(.insideChunkHeader)])
     func `a fault of chunks leaves a reply without content as it is`(action: FaultAction) async throws {
         let stage = try Stage()
