@@ -537,6 +537,20 @@ struct FaultTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
     }
 
+    @Test(arguments: ["GET", "POST"])
+    func `a delay of the body that is set before the request is read delays it`(method: String) async throws {
+        let stage = try Stage()
+        let path = "/v1/posts"
+        let slow = FaultAction.latency(connect: nil, firstByte: .fixed(.seconds(2)), body: .fixed(.seconds(3)))
+        try stage.world.set(Fault(slow, when: FaultMatch(method, path), stage: .beforeRead))
+        let client = try stage.send(method, path, method == "POST" ? #"{"text":"one"}"# : nil)
+        #expect(await stage.advance(stage.world, until: client) == .seconds(2))
+        _ = try await client.read(until: "\r\n\r\n")
+        #expect(await stage.advance(stage.world, until: client) == .seconds(3))
+        _ = try await client.read(until: "}")
+        #expect(await stage.world.journal(JournalFilter(method, path)).first?.injected == .seconds(5))
+    }
+
     @Test(arguments: [FaultAction.malformedChunk, .truncate(.insideChunkHeader)])
     func `a fault of chunks leaves a reply without content as it is`(action: FaultAction) async throws {
         let stage = try Stage()

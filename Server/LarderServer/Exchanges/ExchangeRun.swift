@@ -40,7 +40,7 @@ final class ExchangeRun: @unchecked Sendable {
         self.facts = facts
         if let trace = owner.trace as? ExchangeTrace {
             // The head of the request has arrived before its body.
-            self.decisions = trace.decisions.filter { $0.fault.stage == .requestBody } + decisions
+            self.decisions = trace.decisions + decisions
             self.trace = trace
             trace.change { $0.decisions += decisions }
         } else {
@@ -61,7 +61,7 @@ final class ExchangeRun: @unchecked Sendable {
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
         after(delay(at: .beforeRead)) { [self] in
-            guard let ending = ending(at: .beforeRead) else { return exchange.proceed(upTo: bytesRead) }
+            guard let ending = ending(at: [.beforeRead]) else { return exchange.proceed(upTo: bytesRead) }
             end(ending)
         }
     }
@@ -71,7 +71,9 @@ final class ExchangeRun: @unchecked Sendable {
 
     func start() {
         if isOnStaleConnection { return finish(.reset, nil) }
-        after(delay(at: .beforeRead) + delay(at: .afterRead)) { [self] in
+        // What is before the body was done when the head had arrived.
+        let delay = request.wasAnnounced ? delay(at: .afterRead) : delay(at: .beforeRead) + delay(at: .afterRead)
+        after(delay) { [self] in
             if exchange.isAbandoned, let uplinkEnd {
                 world.control.bandwidth.giveUp(
                     device: facts.device,
@@ -113,7 +115,8 @@ final class ExchangeRun: @unchecked Sendable {
         if exchange.isAbandoned, request.method.isSafe { return }
         // What has arrived of a resumable upload is kept.
         if let part = partOfUpload { return dispatch(part) }
-        if let ending = ending(at: .beforeRead, .requestBody, .afterRead) { return end(ending) }
+        let stages: [Fault.Stage] = request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
+        if let ending = ending(at: stages) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
@@ -131,7 +134,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
     private var partOfUpload: Request? {
-        guard ending(at: .requestBody) != nil else { return nil }
+        guard ending(at: [.requestBody]) != nil else { return nil }
         // The key is that of the whole request, which is sent again.
         let part = request.removing(["idempotency-key"])
         // A piece of tus does not say that it is the last.
@@ -164,7 +167,7 @@ final class ExchangeRun: @unchecked Sendable {
     }
 
     /// How the first fault at one of the stages that ends the exchange does so.
-    private func ending(at stages: Fault.Stage...) -> FaultEnding? {
+    private func ending(at stages: [Fault.Stage]) -> FaultEnding? {
         decisions.lazy.filter { stages.contains($0.fault.stage) }.compactMap(\.fault.action.effect.ending).first
     }
 
@@ -218,7 +221,7 @@ final class ExchangeRun: @unchecked Sendable {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(delay(at: .afterCommit)) { [self] in
             pass(.reply) { [self] in
-                if let ending = ending(at: .requestBody, .afterCommit) {
+                if let ending = ending(at: [.requestBody, .afterCommit]) {
                     trace.change { $0.hasLostSuccess = (200..<300).contains(reply.status.code) }
                     return end(ending)
                 }
