@@ -93,4 +93,15 @@ struct DescriptorTests {
             #expect(values == [1, 30, 10, 3])
         }
     }
+
+    @Test(.enabled(if: hasIPv6)) func `a client of a server for all addresses has its IPv4 address`() async throws {
+        try await EchoHandler.serve(EchoHandler(), { $0.host = "::" }) { server in
+            let client = try RawClient(port: server.address.port)
+            try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            _ = try await client.reply()
+            #expect(await server.onLoop { $0.connections.values.first?.peer.host } == "127.0.0.1")
+        }
+    }
+
+    private static let hasIPv6 = (try? Listener(host: "::1", port: 0)) != nil
 }
