@@ -12,8 +12,9 @@ package struct RequestHead: Sendable {
     package let minorVersion: Int
     package let fields: FieldLines
 
-    /// Parses a complete head without its empty line.
-    package init(_ head: [UInt8]) throws(Rejection) {
+    /// Parses a complete head without its empty line. A target with a query and without a path gets the path `/` (RFC 9112 §3.2.1).
+    package init(_ received: [UInt8]) throws(Rejection) {
+        var head = received
         let lineEnd = FieldLines.endOfLine(head, from: 0)
         let methodEnd = try Self.end(of: head, from: 0, to: lineEnd)
         guard methodEnd > 0, methodEnd <= 32, head[..<methodEnd].allSatisfy(isTokenByte) else {
@@ -26,8 +27,8 @@ package struct RequestHead: Sendable {
             throw Rejection(.uriTooLong, "The target has more than \(Self.targetBytesMaximum) bytes.")
         }
         method = Self.method(head[..<methodEnd])
-        (target, pathEnd) = try Self.target(head, targetStart..<targetEnd, method)
-        fields = try FieldLines(head, from: lineEnd + 2)
+        (target, pathEnd) = try Self.target(&head, targetStart..<targetEnd, method)
+        fields = try FieldLines(head, from: lineEnd + head.count - received.count + 2)
         if let host = fields.range(of: "host"), !Authority.isValid(head[host]) {
             throw Rejection(.badRequest, "Host is not a name or an address with a port.")
         }
@@ -64,21 +65,22 @@ package struct RequestHead: Sendable {
 
     /// The target in origin form (RFC 9112 §3.2); the authority of an absolute form is ignored.
     private static func target(
-        _ head: [UInt8],
+        _ head: inout [UInt8],
         _ range: Range<Int>,
         _ method: Method
     ) throws(Rejection) -> (Range<Int>, pathEnd: Int) {
-        var start = range.lowerBound
+        var (start, end) = (range.lowerBound, range.upperBound)
         guard !range.isEmpty else { throw Rejection(.badRequest, "The target is empty.") }
         if head[start] != UInt8(ascii: "/") {
             if method == .options, range.count == 1, head[start] == UInt8(ascii: "*") {
                 return (range, range.upperBound)
             }
             let text = head[range]
-            let prefix = Array("http://".utf8)
-            guard text.count > prefix.count,
-                text.prefix(prefix.count).map({ $0 | 0x20 }).elementsEqual(prefix.map { $0 | 0x20 })
-            else { throw Rejection(.badRequest, "The target is neither a path nor an absolute http URI.") }
+            let schemes = [Array("http://".utf8), Array("https://".utf8)]
+            let named = schemes.first { text.prefix($0.count).map { $0 | 0x20 } == $0.map { $0 | 0x20 } }
+            guard let prefix = named else {
+                throw Rejection(.badRequest, "The target is neither a path nor an absolute http or https URI.")
+            }
             let authority = text.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
             guard !authority.isEmpty, Authority.isValid(authority) else {
                 throw Rejection(.badRequest, "The target has no valid host.")
@@ -89,20 +91,21 @@ package struct RequestHead: Sendable {
                 let root = text.startIndex + prefix.count - 1
                 return (root..<(root + 1), root + 1)
             }
-            guard head[start] == UInt8(ascii: "/") else {
-                throw Rejection(.badRequest, "The target has a query but no path.")
+            if head[start] == UInt8(ascii: "?") {
+                head.insert(UInt8(ascii: "/"), at: start)
+                end += 1
             }
         }
-        var pathEnd = range.upperBound
+        var pathEnd = end
         var index = start
-        while index < range.upperBound {
+        while index < end {
             let byte = head[index]
             guard byte > 0x20, byte < 0x7F, byte != UInt8(ascii: "#") else {
                 throw Rejection(.badRequest, "The target has a character that must be percent-encoded.")
             }
-            if byte == UInt8(ascii: "?"), pathEnd == range.upperBound { pathEnd = index }
+            if byte == UInt8(ascii: "?"), pathEnd == end { pathEnd = index }
             index += 1
         }
-        return (start..<range.upperBound, pathEnd)
+        return (start..<end, pathEnd)
     }
 }

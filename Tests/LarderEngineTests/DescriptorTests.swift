@@ -72,4 +72,36 @@ struct DescriptorTests {
         #expect(left == 0)
         await server.stop(grace: .zero)
     }
+
+    @Test func `the system notices a client that has vanished, and then reports its connection`() async throws {
+        try await EchoHandler.serve(EchoHandler()) { server in
+            let client = try RawClient(port: server.address.port)
+            try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            _ = try await client.reply()
+            let options = [
+                (SOL_SOCKET, SO_KEEPALIVE), (Int32(IPPROTO_TCP), TCP_KEEPIDLE), (Int32(IPPROTO_TCP), TCP_KEEPINTVL),
+                (Int32(IPPROTO_TCP), TCP_KEEPCNT),
+            ]
+            let values = await server.onLoop { loop in
+                options.map { level, name -> Int32 in
+                    var (value, length) = (Int32(-1), socklen_t(MemoryLayout<Int32>.size))
+                    guard let connection = loop.connections.values.first else { return -1 }
+                    _ = unsafe getsockopt(connection.descriptor, level, name, &value, &length)
+                    return value
+                }
+            }
+            #expect(values == [1, 30, 10, 3])
+        }
+    }
+
+    @Test(.enabled(if: hasIPv6)) func `a client of a server for all addresses has its IPv4 address`() async throws {
+        try await EchoHandler.serve(EchoHandler(), { $0.host = "::" }) { server in
+            let client = try RawClient(port: server.address.port)
+            try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            _ = try await client.reply()
+            #expect(await server.onLoop { $0.connections.values.first?.peer.host } == "127.0.0.1")
+        }
+    }
+
+    private static let hasIPv6 = (try? Listener(host: "::1", port: 0)) != nil
 }

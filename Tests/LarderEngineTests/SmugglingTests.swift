@@ -115,7 +115,6 @@ struct SmugglingTests {
         head("more behind it", "GET /p HTTP/1.1\r\nHost: [::1]a"),
         head("userinfo in the target", "GET http://u:p@h/p HTTP/1.1\r\nHost: h"),
         head("no host in the target", "GET http:///p HTTP/1.1\r\nHost: h"),
-        head("a query for a path", "GET http://h?/p HTTP/1.1\r\nHost: h"),
         head(
             "a target that is longer than any head",
             "GET /\(String(repeating: "p", count: 20_000)) HTTP/1.1\r\nHost: h",
@@ -138,6 +137,13 @@ struct SmugglingTests {
         Vector(name: "another minor version", bytes: "GET /p HTTP/1.2\r\nHost: h\r\n\r\n", text: "GET /p "),
         Vector(name: "an absolute target", bytes: "GET HTTP://o:81/p?q HTTP/1.1\r\nHost: h\r\n\r\n", text: "GET /p?q "),
         Vector(name: "one without a path", bytes: "GET http://o HTTP/1.1\r\nHost: h\r\n\r\n", text: "GET / "),
+        Vector(name: "a query without a path", bytes: "GET http://o?/p HTTP/1.1\r\nHost: h\r\n\r\n", text: "GET /?/p "),
+        Vector(
+            name: "an absolute target of https",
+            bytes: "POST https://o/p?q HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
+            text: "POST /p?q hi"
+        ),
+        Vector(name: "https without a path", bytes: "GET https://o HTTP/1.1\r\nHost: h\r\n\r\n", text: "GET / "),
         Vector(name: "the server itself", bytes: "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", text: "OPTIONS * "),
         Vector(
             name: "leading zeros",

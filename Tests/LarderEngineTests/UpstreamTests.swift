@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderTime
 import Synchronization
 import TestSupport
 import Testing
@@ -82,6 +83,54 @@ struct UpstreamTests {
             _ = try await peer?.read(until: "hi")
             _ = peer.take()
             #expect(try await client.reply().status == 502)
+        }
+    }
+
+    @Test func `an idle connection to another server ends, and then the loop waits without a timer`() async throws {
+        let other = try RawServer()
+        let clock = ManualClock()
+        try await EchoHandler.serve(Forwarder(other), { $0.monotonic = clock }) { server in
+            var client: RawClient? = try RawClient(port: server.address.port)
+            try client?.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            let peer = try await other.next()
+            _ = try await peer.read(until: "\r\n\r\n")
+            try peer.send(Self.reply)
+            #expect(try await client?.reply().status == 200)
+            _ = client.take()
+            await reached { await server.onLoop { $0.connections.isEmpty } }
+            clock.advance(by: .seconds(5))
+            await server.passTurn()
+            #expect(!peer.hasNews)
+            clock.advance(by: .seconds(15))
+            await server.passTurn()
+            #expect(await server.onLoop { $0.untilNextStep } == nil)
+            #expect(peer.hasNews)
+        }
+    }
+
+    @Test func `a request that is repeated has a new connection, because all idle ones may be lost`() async throws {
+        let other = try RawServer()
+        try await EchoHandler.serve(Forwarder(other)) { server in
+            var (clients, peers): ([RawClient], [RawClient]) = ([], [])
+            for _ in 0..<2 {
+                let client = try RawClient(port: server.address.port)
+                try client.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n")
+                clients.append(client)
+                peers.append(try await other.next())
+                _ = try await peers.last?.read(until: "\r\n\r\n")
+            }
+            for (client, peer) in zip(clients, peers) {
+                try peer.send(Self.reply)
+                #expect(try await client.reply().status == 200)
+            }
+            try clients[0].send("GET /second HTTP/1.1\r\nHost: h\r\n\r\n")
+            // The one that became idle last.
+            _ = try await peers[1].read(until: "\r\n\r\n")
+            peers.removeLast()
+            let next = try await other.next()
+            _ = try await next.read(until: "GET /second HTTP/1.1\r\nHost: h\r\n\r\n")
+            try next.send(Self.reply)
+            #expect(try await clients[0].reply().status == 200)
         }
     }
 }

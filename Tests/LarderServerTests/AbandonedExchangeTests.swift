@@ -1,4 +1,5 @@
 import LarderCoding
+import LarderHTTP
 import LarderTime
 import TestSupport
 import Testing
@@ -134,6 +135,51 @@ struct AbandonedExchangeTests {
         let first = try await stage.ask("GET", "/v1/feed?limit=1").json["items"]?.array?.first
         #expect(first?["text"] == .string("late"))
         #expect(await stage.backend.activity() == [])
+    }
+
+    @Test func `a proxied request that fails at once gives up its place at a gate when its client leaves`() async throws
+    {
+        let url = try #require(HTTPURL("http://127.0.0.1:1"))
+        let stage = try Stage { configuration in
+            configuration.origin = .server(url)
+            configuration.server.upstreamConnectionsMaximum = 0
+            configuration.server.upstreamWaitingMaximum = 0
+        }
+        try stage.world.set(Gate(id: "g", when: FaultMatch("GET", "/x"), stage: .reply))
+        let client = try stage.send("GET", "/x")
+        await reached { !stage.world.held.isEmpty }
+        client.finishSending()
+        #expect(await client.readToEnd().ending == .closed)
+        #expect(await stage.backend.activity() == [])
+        #expect(stage.world.held.isEmpty)
+    }
+
+    @Test func `a client that leaves and a reset free the uplink of the device`() async throws {
+        let stage = try Stage()
+        let clock = stage.world.clock
+        let slow = Fault(.bandwidth(down: nil, up: 10), when: FaultMatch("POST", "/v1/posts"))
+        try stage.world.set(slow)
+        func post() throws -> RawClient { try stage.send("POST", "/v1/posts", #"{"text":"one"}"#) }
+        func leave(_ client: RawClient) async {
+            client.finishSending()
+            #expect(await client.readToEnd().bytes.isEmpty)
+            #expect(await stage.backend.activity() == [])
+        }
+        let first = try post()
+        await reached { clock.waitCount == 1 }
+        let whole = try #require(clock.untilNextTimer)
+        clock.advance(by: .seconds(1))
+        await leave(first)
+        let second = try post()
+        await reached { clock.waitCount == 1 }
+        #expect(clock.untilNextTimer == whole)
+        try stage.world.reset()
+        try stage.world.set(slow)
+        let third = try post()
+        await reached { clock.waitCount == 2 }
+        clock.advance(by: whole)
+        #expect(clock.waitCount == 0)
+        for client in [second, third] { #expect(try await client.reply().status == 201) }
     }
 
     @Test func `a request that waits for its idempotency key ends when its client leaves`() async throws {

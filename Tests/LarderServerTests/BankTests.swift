@@ -108,4 +108,16 @@ struct BankTests {
         }
         #expect(try scene.backend.main.ledgerFaults() == [])
     }
+
+    @Test(arguments: [(Dialect.Idempotency.ietf, 422), (.stripeV1, 400), (.stripeV2, 422), (.blocking, 422)])
+    func `a key that was used with another body is rejected as the dialect says`(
+        _ dialect: Dialect.Idempotency,
+        _ status: Int
+    ) async throws {
+        let stage = try Stage()
+        stage.world.dialect.idempotency = dialect
+        let key = ["Idempotency-Key": "k"]
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#, fields: key).status == 201)
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"two"}"#, fields: key).status == status)
+    }
 }

@@ -25,12 +25,12 @@ struct CollectionTests {
         ] as [(String, [Int64])]
     )
     func `lists are filtered, sorted and cut`(query: String, expected: [Int64]) async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         #expect(try await shop.ids("/todos" + query) == expected)
     }
 
     @Test func `an offset page says the total and leads to the others`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let reply = try await shop.ask("GET", "/todos?done_ne=x&_page=2&_limit=1")
         #expect(reply.field("X-Total-Count") == "4")
         #expect(
@@ -54,7 +54,7 @@ struct CollectionTests {
 
     @Test(arguments: ["/todos?limit=2", "/todos?_sort=-done,title&limit=1", "/todos?done=false&limit=1"])
     func `keyset pages have each document once, also when the last one is deleted`(first: String) async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let plain = first.split(separator: "&").filter { !$0.hasPrefix("limit=") }.joined(separator: "&")
         let expected = try await shop.ids(plain == first ? "/todos" : plain)
         var (seen, target, hasDeleted): ([Int64], String?, Bool) = ([], first, false)
@@ -85,7 +85,7 @@ struct CollectionTests {
     }
 
     @Test func `a cursor of another list is rejected`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let link = try #require(try await shop.ask("GET", "/todos?_sort=id&limit=1").field("Link"))
         let cursor = try #require(link.split(separator: "cursor=").last?.prefix { $0 != "&" })
         #expect(try await shop.ask("GET", "/todos?_sort=id&cursor=\(cursor)").status == 200)
@@ -93,7 +93,7 @@ struct CollectionTests {
     }
 
     @Test func `documents are created, replaced, patched and deleted under conditions`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let made = try await shop.ask("POST", "/todos", #"{"title":"new"}"#)
         #expect(made.status == 201 && made.field("Location") == "/todos/8")
         #expect(made.body == Array(#"{"id":8,"title":"new"}"#.utf8))
@@ -123,7 +123,7 @@ struct CollectionTests {
     }
 
     @Test func `a repeated key creates one document`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let key = ["Idempotency-Key": "k-1"]
         let first = try await shop.ask("POST", "/todos", #"{"a":1}"#, key)
         let again = try await shop.ask("POST", "/todos", #"{"a":1}"#, key)
@@ -132,7 +132,7 @@ struct CollectionTests {
     }
 
     @Test func `the change feed tells of edits and deletions, and rejects a foreign token`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let start = try await shop.ask("GET", "/changes").json
         #expect(start["items"]?.array?.count == 4 && start["items"]?[0]?["type"]?.string == "todos")
         let token = try #require(start["nextToken"]?.string)
@@ -146,7 +146,7 @@ struct CollectionTests {
     }
 
     @Test func `a long poll whose token ends leads to the feed of the collections`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let world = shop.backend.main
         try world.takeSnapshot("s")
         _ = try await shop.ask("POST", "/todos", "{}")
@@ -159,7 +159,7 @@ struct CollectionTests {
     }
 
     @Test func `live events tell of edits`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let client = try shop.send("GET", "/live")
         _ = try await client.read(until: "hello")
         _ = try await shop.ask("POST", "/todos", #"{"title":"seen live"}"#)
@@ -171,7 +171,7 @@ struct CollectionTests {
         _ keys: [String],
         _ rule: ConductReport.Rule?
     ) async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let world = try shop.backend.makeWorld(id: "other")
         var once = Fault.Occurrence()
         once.count = 1
@@ -186,7 +186,7 @@ struct CollectionTests {
     }
 
     @Test func `faults, worlds, reset and journal work`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let world = try shop.backend.makeWorld(id: "other")
         try world.set(Fault(id: "lose", .loseReply(.reset), when: FaultMatch("POST", "/todos")))
         #expect(await (try shop.send("POST", "/w/other/todos", "{}")).readToEnd().bytes.isEmpty)
@@ -220,7 +220,7 @@ struct CollectionTests {
     }
 
     @Test func `a lagging replica shows an earlier list`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let lag = #"{"match":{"method":"GET","path":"/todos"},"action":{"type":"lag","commits":1}}"#
         #expect(try await shop.ask("POST", "/_larder/faults", lag).status == 201)
         _ = try await shop.ask("POST", "/todos", "{}")
@@ -228,7 +228,7 @@ struct CollectionTests {
     }
 
     @Test func `a WebSocket is a live channel, too`() async throws {
-        let client = try Shop().send(
+        let client = try CollectionShop().send(
             "GET",
             "/live",
             nil,
@@ -304,7 +304,7 @@ struct CollectionTests {
     }
 
     @Test func `collections have a change feed and no ledger`() async throws {
-        let shop = try Shop()
+        let shop = try CollectionShop()
         let ledger = try await shop.ask("GET", "/_larder/oracles/ledger")
         #expect(ledger.status == 400 && ledger.text.contains("this server has your own collections"))
         #expect(try await shop.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#).status == 204)
@@ -329,5 +329,16 @@ struct CollectionTests {
         let wrong = try await shop.ask("GET", "/todos?price:gtee=1")
         #expect(wrong.status == 400 && wrong.text.contains("did you mean :gte?"), "\(wrong.text)")
         #expect(try await shop.ids("/todos?price:gte=3") == [1, 7])
+    }
+
+    @Test(arguments: FaultAction.ValidatorFault.allCases)
+    func `unreliable validators do not let a write overwrite what it must not`(mode: FaultAction.ValidatorFault)
+        async throws
+    {
+        let shop = try CollectionShop()
+        try shop.backend.main.set(Fault(.validators(mode), when: FaultMatch(nil, "/todos/*")))
+        let reply = try await shop.ask("PUT", "/todos/1", #"{"title":"other"}"#, ["If-None-Match": "*"])
+        #expect(reply.status == 412)
+        #expect(try await shop.ask("GET", "/todos/1").json["title"]?.string == "flour")
     }
 }

@@ -61,11 +61,13 @@ struct ControlSafetyTests {
         }
         for target in [
             "http://evil.example/_larder", "HTTP://evil.example:80/_larder/", "http://evil.example/w/main/_larder",
+            "https://evil.example/_larder",
         ] {
             #expect(try await ask(target, host: "127.0.0.1").problem == "control-rejected", "\(target)")
         }
         #expect(try await ask("http://127.0.0.1/_larder/worlds", host: "127.0.0.1").status == 200)
         #expect(try await ask("http://localhost:9/_larder/worlds", host: "proxy.example").status == 200)
+        #expect(try await ask("https://localhost/_larder/worlds", host: "proxy.example").status == 200)
     }
 
     @Test func `a repeated Origin or Sec-Fetch-Site field does not admit a foreign page`() async throws {

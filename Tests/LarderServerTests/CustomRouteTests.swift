@@ -496,6 +496,10 @@ struct CustomRouteTests {
                 "{\"routes\": [{\"path\": \"/a\",\n\"when\": {\"query.q\": {\"matches\": \"(\"}}}]}",
                 ":2: /routes/0/when/query.q/matches has a '(' without a ')'"
             ),
+            (
+                #"{"routes": [{"path": "/a", "when": {"query.q": {"matches": "a{1,9223372036854775807}"}}}]}"#,
+                "has a wrong or too large repetition '{1,9223372036854775807}'"
+            ),
             ("{\"routes\": [{\"path\": \"/a\", \"when\": {\"cookie\": \"x\"}}]}", "/when/cookie must be query.NAME"),
             ("{\"routes\": [{\"path\": \"/a\",\n \"file\": \"missing.txt\"}]}", ":2: /routes/0/file "),
             ("{\"routes\": [{\"path\": \"/a\", \"text\": \"a\", \"json\": 1}]}", "cannot be given together"),

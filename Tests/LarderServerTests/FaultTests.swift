@@ -513,6 +513,58 @@ struct FaultTests {
         #expect(try await stage.ask("GET", "/v1/feed").status == 200)
     }
 
+    @Test func `a reset opens a closed listener`() async throws {
+        let stage = try Stage()
+        try stage.world.set(Fault(.closeListener(.seconds(5)), when: feed))
+        let other = try stage.connect()
+        #expect(await (try stage.send("GET", "/v1/feed")).readToEnd().ending == .reset)
+        #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200)
+        try stage.world.reset()
+        for _ in 0..<3 { #expect(try await stage.send("GET", "/v1/posts", on: other).reply().status == 200) }
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(stage.world.clock.untilNextTimer == nil)
+    }
+
+    @Test(arguments: [0, 100])
+    func `a connection that was used before the fault is stale, with and without a journal`(capacity: Int) async throws
+    {
+        let stage = try Stage { $0.journalCapacity = capacity }
+        stage.world.clock.followSystem()
+        let client = try stage.send("GET", "/v1/feed")
+        #expect(try await client.reply().status == 200)
+        try stage.world.set(Fault(.staleConnections))
+        #expect(await (try stage.send("GET", "/v1/feed", on: client)).readToEnd().ending == .reset)
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+    }
+
+    @Test(arguments: ["GET", "POST"])
+    func `a delay of the body that is set before the request is read delays it`(method: String) async throws {
+        let stage = try Stage()
+        let path = "/v1/posts"
+        let slow = FaultAction.latency(connect: nil, firstByte: .fixed(.seconds(2)), body: .fixed(.seconds(3)))
+        try stage.world.set(Fault(slow, when: FaultMatch(method, path), stage: .beforeRead))
+        let client = try stage.send(method, path, method == "POST" ? #"{"text":"one"}"# : nil)
+        #expect(await stage.advance(stage.world, until: client) == .seconds(2))
+        _ = try await client.read(until: "\r\n\r\n")
+        #expect(await stage.advance(stage.world, until: client) == .seconds(3))
+        _ = try await client.read(until: "}")
+        #expect(await stage.world.journal(JournalFilter(method, path)).first?.injected == .seconds(5))
+    }
+
+    @Test(arguments: [FaultAction.malformedChunk, .truncate(.insideChunkHeader)])
+    func `a fault of chunks leaves a reply without content as it is`(action: FaultAction) async throws {
+        let stage = try Stage()
+        let tag = try #require(try await stage.ask("GET", "/v1/feed").field("ETag"))
+        try stage.world.set(Fault(action, when: FaultMatch(nil, "/v1/feed")))
+        let client = try stage.connect()
+        for (method, status) in [("GET", 304), ("HEAD", 200)] {
+            let fields = method == "GET" ? ["If-None-Match": tag] : [:]
+            let reply = try await stage.send(method, "/v1/feed", fields: fields, on: client).reply(isHead: true)
+            #expect(reply.status == status && reply.field("Transfer-Encoding") == nil, "\(reply.head)")
+        }
+        #expect(await stage.world.journal().map(\.outcome) == ["complete", "complete", "complete"])
+    }
+
     @Test func `a listener that is closed for zero seconds is open`() async throws {
         let stage = try Stage()
         try stage.world.set(Fault(.closeListener(.zero), when: feed))

@@ -182,6 +182,29 @@ struct LiveFaultTests {
         #expect(code?.rawValue == 4_242)
     }
 
+    @Test func `a channel that ends with a frame that is held back sends the frame first`() async throws {
+        let stage = try Stage()
+        var fault = LiveFault()
+        fault.reorder = 1
+        fault.endAfterFrames = 3
+        fault.closeCode = 4_242
+        try stage.world.set(Fault(.live(fault), when: FaultMatch("GET", "/v1/live")))
+        let listener = try await Listener(stage)
+        post(stage, 4)
+        #expect(try await texts(listener, 2) == ["2", "1"])
+        #expect(try await stage.ask("GET", "/v1/feed").status == 200)
+        #expect(!listener.client.hasNews)
+        stage.world.clock.advance(by: .seconds(1))
+        #expect(try await texts(listener, 1) == ["3"])
+        guard case .close(let code, _)? = try await listener.next() else {
+            Issue.record("there was no close frame")
+            return
+        }
+        #expect(code?.rawValue == 4_242)
+        let words = await stage.world.journal().filter { !$0.isExchange }.map(\.injectedFault)
+        #expect(words == ["held back", "reordered", "held back", "lost"])
+    }
+
     @Test func `a channel ends with a code, without a close frame or after a time, or becomes silent`() async throws {
         let stage = try Stage()
         func set(_ change: (inout LiveFault) -> Void) throws {

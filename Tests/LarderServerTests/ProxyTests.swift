@@ -455,4 +455,21 @@ struct ProxyTests {
         #expect(try await pair.server.ask("GET", "/_larder").json["serves"] == .string("demo"))
         #expect(try await pair.proxy.ask("GET", "/_larder").json["serves"] == .string("proxy"))
     }
+
+    @Test(arguments: [
+        "GET /x HTTP/1.1\r\nContent-Length: 46\r\n", "GET /x HTTP/1.0\r\nContent-Length: 0\r\n", "HEAD /x HTTP/1.1\r\n",
+    ])
+    func `a request that cannot become a WebSocket is sent on as a usual one`(line: String) async throws {
+        let other = try RawServer()
+        let proxy = try Self.proxy(to: other.url)
+        let client = try proxy.connect()
+        let body = line.contains(" 46") ? "DELETE /y HTTP/1.1\r\nHost: h\r\nX: 1234567890\r\n\r\n" : ""
+        try client.send(line + "Host: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + body)
+        let peer = try await other.next()
+        let head = String(decoding: try await peer.read(until: "\r\n\r\n"), as: UTF8.self).lowercased()
+        #expect(!head.contains("upgrade"), "\(head)")
+        #expect(head.contains("content-length: 46\r\n") == !body.isEmpty, "\(head)")
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        #expect(try await client.reply(isHead: line.hasPrefix("HEAD")).status == 200)
+    }
 }

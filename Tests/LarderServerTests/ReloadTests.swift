@@ -181,4 +181,24 @@ struct ReloadTests {
         _ = await announcements.next(containing: "loaded 0 steps")
         #expect(try await site.text("GET", "/a") == "one")
     }
+
+    @Test func `a token from before a reload of the data leads to a resync, also after a reset`() async throws {
+        let data = try CollectionShop.directory(["todos.json": #"[{"id": 1}, {"id": 2}, {"id": 3}]"#])
+        let (site, announcements) = try makeSite(["a.json": #"{"routes": []}"#], .collections(directory: data.path))
+        func status(_ token: String) async throws -> Int {
+            try await site.ask("GET", "/changes?since=\(token)").status
+        }
+        func now() async throws -> String {
+            try #require(try await site.ask("GET", "/changes?since=now").json["nextToken"]?.string)
+        }
+        let early = try await now()
+        let items = (1...5).map { #"{"id": \#($0), "title": "new"}"# }.joined(separator: ",")
+        RouteSite.write("todos.json", "[\(items)]", in: data.path)
+        _ = await announcements.next(containing: "/todos (5)")
+        #expect(try await status(early) == 410)
+        let late = try await now()
+        try site.backend.main.reset()
+        #expect(try await status(early) == 410)
+        #expect(try await status(late) == 200)
+    }
 }

@@ -101,4 +101,28 @@ struct TokenTests {
         }
         Issue.record("the disk never let it be done")
     }
+
+    @Test func `a token is valid in its own world only, whatever the seeds and names of others`() async throws {
+        func makeWorld(_ id: String, in stage: Stage, posts: Int) async throws -> (world: MockWorld, token: String) {
+            let world = try stage.backend.makeWorld(id: id, seed: 7)
+            world.clock.freeze(at: WallTime(seconds: 1_790_000_000))
+            for _ in 0..<posts {
+                #expect(try await stage.ask("POST", "/w/\(id)/v1/posts", #"{"text":"new"}"#).status == 201)
+            }
+            let reply = try await stage.ask("GET", "/w/\(id)/v1/changes?since=now")
+            return (world, try #require(try reply.json["nextToken"]?.string))
+        }
+        let stage = try Stage()
+        let (first, token) = try await makeWorld("a", in: stage, posts: 1)
+        _ = try await makeWorld("b", in: stage, posts: 3)
+        #expect(try await stage.ask("GET", "/w/b/v1/changes?since=\(token)").status == 410)
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"new"}"#).status == 201)
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(token)").status == 410)
+        try first.destroy()
+        _ = try await makeWorld("a", in: stage, posts: 3)
+        #expect(try await stage.ask("GET", "/w/a/v1/changes?since=\(token)").status == 410)
+        // Another run has the same tokens.
+        let again = try Stage()
+        #expect(try await makeWorld("a", in: again, posts: 1).token == token)
+    }
 }

@@ -92,4 +92,27 @@ struct UploadServerTests {
         #expect(reply.status == 413 && reply.field("Tus-Resumable") == "1.0.0")
         #expect(try await scene.ask("HEAD", "/v1/uploads/1", nil, tus).status == 404)
     }
+
+    @Test func `a photo whose beginning was cut is sent again under its idempotency key`() async throws {
+        let stage = try Stage()
+        var once = Fault.Occurrence()
+        once.count = 1
+        let photos = FaultMatch("POST", "/v1/photos")
+        try stage.world.set(Fault(.close, when: photos, occurrence: once, stage: .requestBody, at: 1_000))
+        // The head of a PNG of 640 × 480.
+        var picture: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]
+        picture += [0, 0, 2, 128, 0, 0, 1, 224, 8, 2, 0, 0, 0]
+        picture += [UInt8](repeating: 1, count: 5_000 - picture.count)
+        func send() throws -> RawClient {
+            let client = try stage.connect()
+            let head =
+                "POST /v1/photos HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer dev-ana\r\nIdempotency-Key: \"k\"\r\n"
+                + "Content-Type: image/png\r\nUpload-Complete: ?1\r\nContent-Length: 5000\r\n\r\n"
+            try client.send(Array(head.utf8) + picture)
+            return client
+        }
+        #expect(await (try send()).readToEnd().bytes.isEmpty)
+        #expect(try await send().reply().status == 201)
+        #expect(try await send().reply().field("Idempotent-Replayed") == "true")
+    }
 }

@@ -230,4 +230,43 @@ struct VerdictTests {
         }
         #expect(judge.memoryCount >= 10)
     }
+
+    @Test func `a clock that follows the system again goes on from the time that it had`() async throws {
+        let clock = ManualClock(WallTime(seconds: 1_790_000_000))
+        let stage = try Stage { $0.use(clock) }
+        var rejection = CannedReply(status: 503)
+        rejection.retryAfter = .seconds(30)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try stage.world.set(Fault(.respond(rejection), when: FaultMatch("GET", profile), occurrence: once))
+        stage.world.clock.advance(by: .seconds(3_600))
+        #expect(try await stage.ask("GET", profile).status == 503)
+        stage.world.clock.followSystem()
+        clock.advance(by: .seconds(60))
+        #expect(try await stage.ask("GET", profile).status == 200)
+        #expect(await verdicts(stage).last == ["retry of #1 after 60 s"])
+        #expect(await stage.world.conduct.findings.isEmpty)
+        // The last activity is now.
+        #expect(stage.world.world.control.journal.lastActivity == stage.world.clock.uptime)
+    }
+
+    @Test(arguments: [
+        (FaultAction.truncate(.byte(1 << 30)), nil as Fault.Stage?, 1), (.malformedChunk, nil, 1), (.reset, .end, 0),
+    ])
+    func `a reply that lacks its last byte or cannot be parsed was lost, and one that is cut behind it was not`(
+        _ action: FaultAction,
+        _ at: Fault.Stage?,
+        _ count: Int
+    ) async throws {
+        let stage = try Stage()
+        var once = Fault.Occurrence()
+        once.count = 1
+        let posts = FaultMatch("POST", "/v1/posts")
+        let fault = at.map { Fault(action, when: posts, occurrence: once, stage: $0) }
+        try stage.world.set(fault ?? Fault(action, when: posts, occurrence: once))
+        _ = await (try stage.send("POST", "/v1/posts", #"{"text":"one"}"#)).readToEnd()
+        #expect(try await stage.ask("POST", "/v1/posts", #"{"text":"one"}"#).status == 201)
+        let findings = await stage.world.conduct.findings
+        #expect(findings.count == count && findings.allSatisfy { $0.rule == .keyMissing }, "\(findings)")
+    }
 }

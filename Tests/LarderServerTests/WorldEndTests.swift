@@ -218,6 +218,19 @@ struct WorldEndTests {
         #expect(items.compactMap { $0["text"]?.string } == ["theirs", "mine"])
     }
 
+    @Test
+    func `a snapshot of a world in a database file is not restored, because later writes would not be in the file`()
+        async throws
+    {
+        let folder = try ScratchDirectory()
+        let stage = try Stage { $0.databasePath = folder.path + "/w" }
+        try stage.world.takeSnapshot("s")
+        #expect(throws: Problem.self) { try stage.world.restore("s") }
+        let blue = try stage.backend.makeWorld(id: "blue")
+        try blue.takeSnapshot("s")
+        #expect(throws: Never.self) { try blue.restore("s") }
+    }
+
     /// A world in memory whose store fails as planned.
     private func failing(by plan: FaultPlan) throws -> World {
         let database = try Database(.memory, faults: plan)
@@ -230,7 +243,8 @@ struct WorldEndTests {
             clock: WorldClock(wall: clock, monotonic: clock),
             seed: 1,
             settings: WorldSettings(),
-            hooks: WorldControl(seed: 1, journalCapacity: 0)
+            hooks: WorldControl(seed: 1, journalCapacity: 0),
+            instances: SeededGenerator(seed: 1)
         )
     }
 

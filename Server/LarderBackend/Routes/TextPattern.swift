@@ -132,7 +132,7 @@ package struct TextPattern: Sendable {
             else { throw Failure(description: "has a wrong repetition '{\(digits)}'; write '{2}' or '{2,5}'") }
             var most = least
             if bounds.count == 2 { most = bounds[1] ?? least }
-            guard most >= least, most * (count + 1) <= stepsMaximum else {
+            guard most >= least, most <= 1_000, most * (count + 1) <= stepsMaximum else {
                 throw Failure(description: "has a wrong or too large repetition '{\(digits)}'")
             }
             let fixed = Array(repeatElement(steps, count: least).joined())

@@ -4,7 +4,7 @@ public struct Dialect: Sendable, Hashable {
     public enum Idempotency: String, Sendable, Hashable, CaseIterable {
         /// As the IETF draft: 409 while the first runs, then its result.
         case ietf
-        /// As `ietf`; results of server errors are stored too.
+        /// As `ietf`, but a key that was used with another body is a 400 and not a 422.
         case stripeV1 = "stripe-v1"
         /// Only successes are replayed; failed work runs again.
         case stripeV2 = "stripe-v2"

@@ -38,26 +38,35 @@ extension World {
         try locked { try $0.store.database.image() }
     }
 
+    /// What a state that replaces another one is to the state that its world began with, to which a reset returns.
+    package enum Origin {
+        /// Another state, such as a snapshot.
+        case other
+        case same
+        /// The state to which resets return from now on.
+        case new
+    }
+
     /// Replaces the state. Tokens stay valid for the common part of both histories and otherwise lead to a resync; live
     /// channels are closed so that their clients read on.
-    ///
-    /// - Parameter isOrigin: whether the image is the state that the world began with.
-    package func replace(with image: DatabaseImage, isOrigin: Bool = false) throws(Problem) {
+    package func replace(with image: DatabaseImage, origin: Origin = .other) throws(Problem) {
         do {
             let store = try Store(Self.database(image), instance: newInstance())
             try store.branch(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in
                 var next = confined
-                next.origins = current.origins
                 // The lagging replica now lags behind the new state.
                 if current.history != nil {
                     next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
                 }
-                if isOrigin {
+                switch origin {
+                case .other: next.origins = current.origins
+                case .same:
                     // All these histories began at the origin.
                     for instance in current.origins { try next.store.share(instance) }
                     next.origins = current.origins.suffix(100) + [next.store.instance]
+                case .new: next.origins = [next.store.instance]
                 }
                 current = next
                 let collections = try current.store.collections.names()

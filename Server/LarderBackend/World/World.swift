@@ -22,8 +22,7 @@ package final class World: Sendable {
     package let live = LiveHub()
     let limiter: RateLimiter?
     package let hooks: any WorldHooks
-    /// The source of history identities. A world in memory derives them from its seed, so that two runs give the same change tokens. A
-    /// database is used by many runs, for which the seed would repeat identities of other histories.
+    /// The source of history identities.
     private let instances: Mutex<any RandomNumberGenerator & Sendable>
     let store: Mutex<Confined>
     let names: Mutex<[String]>
@@ -44,7 +43,8 @@ package final class World: Sendable {
     /// - Parameters:
     ///   - database: one that has the schema, which the world then owns.
     ///   - image: instead of a database, a state to start from as a copy, with a history of its own.
-    ///   - outlivesProcess: whether the database is a file.
+    ///   - instances: the source of history identities, which must differ from those of all other histories whose tokens a client can have:
+    ///     for a database file also from those of other runs.
     package init(
         id: String,
         database: sending Database? = nil,
@@ -54,7 +54,7 @@ package final class World: Sendable {
         seed: UInt64,
         settings: WorldSettings,
         hooks: any WorldHooks,
-        outlivesProcess: Bool = false
+        instances: any RandomNumberGenerator & Sendable
     ) throws(SQLiteError) {
         self.id = id
         basePath = id == Self.mainID ? "" : "/w/" + id
@@ -65,8 +65,7 @@ package final class World: Sendable {
         cache = ResponseCache(bytesMaximum: settings.responseCacheBytesMaximum)
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
         self.hooks = hooks
-        var source: any RandomNumberGenerator & Sendable =
-            outlivesProcess ? SystemRandomNumberGenerator() : SeededGenerator(seed: seed)
+        var source = instances
         var confined: Confined
         if let image {
             confined = Confined(store: try Store(Self.database(image), instance: source.next()))
@@ -76,7 +75,7 @@ package final class World: Sendable {
             let database = if let database { database } else { try Database(.memory) }
             confined = Confined(store: try Store(database, instance: source.next()))
         }
-        instances = Mutex(source)
+        self.instances = Mutex(source)
         names = Mutex(try confined.store.collections.names())
         store = Mutex(confined)
     }

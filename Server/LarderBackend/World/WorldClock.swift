@@ -62,6 +62,14 @@ public final class WorldClock: WallClock, JumpingClock {
     /// The elapsed time of the world; setting the clock back does not change it.
     public var uptime: MonotonicTime { state.withLock { uptime($0) } }
 
+    /// The elapsed time of the world at a time of the server's monotonic clock; nil if the world did not follow the system then.
+    package func uptime(at system: MonotonicTime) -> MonotonicTime? {
+        state.withLock { state in
+            guard state.mode == .real, system >= state.anchor else { return nil }
+            return state.uptimeAtAnchor + (system - state.anchor)
+        }
+    }
+
     /// The current mode.
     public var mode: Mode { state.withLock { $0.mode } }
 
@@ -218,16 +226,26 @@ public final class WorldClock: WallClock, JumpingClock {
         if delay <= .zero { runDue() }
     }
 
-    /// Cancels everything that was planned.
-    package func cancelPlans() { for timer in state.withLock({ $0.plans }) { cancel(timer) } }
+    /// Cancels everything that was planned, and ends the waits that end with it.
+    package func cancelPlans() {
+        for timer in state.withLock({ $0.plans.sorted { $0.rawValue < $1.rawValue } }) {
+            endWait(timer)
+            cancel(timer)
+        }
+    }
 
     /// Runs a job after a delay in the world's time, or when `endWait` is called or the world ends, whichever is first: for a delay that
     /// somebody waits for, such as that of a reply. Without a delay the job runs before the call returns, also on a frozen clock.
-    package func wait(for delay: Duration, _ job: @escaping @Sendable () -> Void) -> TimerID {
+    ///
+    /// - Parameter endsWithPlans: whether `cancelPlans` ends the wait too.
+    package func wait(for delay: Duration, endsWithPlans: Bool = false, _ job: @escaping @Sendable () -> Void)
+        -> TimerID
+    {
         let id = state.withLock { state -> TimerID? in
             guard !state.hasEnded, delay > .zero else { return nil }
             let id = add(job, after: delay, &state)
             state.waits.insert(id)
+            if endsWithPlans { state.plans.insert(id) }
             return id
         }
         if id == nil { job() }

@@ -112,11 +112,16 @@ extension Request {
         self.exchangeIndex = exchangeIndex
     }
 
-    /// Parses a request again from the bytes of its `head`.
-    package init(head: [UInt8], body: [UInt8], exchangeIndex: Int) throws(Rejection) {
-        try self.init(RequestHead(head))
-        self.body = body
-        self.exchangeIndex = exchangeIndex
+    /// The request of the same exchange with another text in a part of its head, such as the value of a field.
+    ///
+    /// - Throws: if the head is not valid then.
+    package func replacing(_ part: Range<Int>, with text: String) throws(Rejection) -> Request {
+        var head = head
+        head.replaceSubrange(part, with: text.utf8)
+        var request = try Request(RequestHead(head))
+        (request.body, request.connection, request.exchangeIndex) = (body, connection, exchangeIndex)
+        (request.peer, request.isSecure) = (peer, isSecure)
+        return request.droppingPathPrefix(droppedPrefixCount)
     }
 
     /// The request without the fields with these names. The other bytes are unchanged.

@@ -48,7 +48,8 @@ extension Connection {
         record.head = reply?.head ?? .none
         record.bodyBytes = reply?.body.count ?? 0
         record.bytesSavedByCoding = reply?.bytesSavedByCoding ?? 0
-        record.isComplete = reply.map { record.bytesSent >= $0.head.bytes.count + $0.body.count } ?? false
+        // An empty line is between head and body.
+        record.isComplete = reply.map { record.bytesSent >= $0.head.bytes.count + 2 + $0.body.count } ?? false
         records.append(record)
         if let lease = reply?.lease { leases.append(lease) }
         if ending != .persist || !staysOpen(pendingReply.request) { closesAfterOutput = true }

@@ -22,6 +22,8 @@ final class UpstreamConnection {
     /// The maximum time in which the server neither reads a part of the request nor sends a part of the response. Event streams
     /// and WebSockets may be silent.
     static let responseTimeoutSeconds: Int64 = 60
+    /// How long it waits for another request.
+    private static let idleTimeoutSeconds: Int64 = 15
     /// The maximum time without progress after the end of a tunnel.
     static let closeTimeoutSeconds: Int64 = 10
 
@@ -249,9 +251,9 @@ final class UpstreamConnection {
             case .end:
                 let isReusable = reader.keepsAlive && output.isEmpty && output.tls?.isEndedByPeer != true
                 self.exchange = nil
-                deadline = nil
                 if isReusable {
                     phase = .idle
+                    deadline = loop.now + .seconds(Self.idleTimeoutSeconds)
                     pool.finished(self)
                 } else {
                     shut()
@@ -267,13 +269,15 @@ final class UpstreamConnection {
 
     func checkDeadline(_ now: MonotonicTime) {
         guard let deadline, now >= deadline else { return }
-        if case .connecting(let place, let tried) = phase {
+        switch phase {
+        case .idle: cancel()
+        case .connecting(let place, let tried):
             connectionFailed(
                 "The connection was not accepted within \(Self.connectTimeoutSeconds) s.",
                 place,
                 tried
             )
-        } else {
+        case .securing, .exchange, .tunnel, .closing, .closed:
             fail(
                 .timedOut(
                     "The server has neither read nor sent anything for \(Self.responseTimeoutSeconds) s."
@@ -298,7 +302,8 @@ final class UpstreamConnection {
     }
 
     /// The connection is lost. A request that may be repeated, or of which nothing was written, is sent again, once, if the connection
-    /// was a reused one: the server may have closed it before the request arrived (RFC 9112 §9.3.1).
+    /// was a reused one: the server may have closed it before the request arrived (RFC 9112 §9.3.1). What has ended one idle connection,
+    /// such as a restart of the server, has most likely ended the others: the request has a new one.
     private func lost(_ reason: String) {
         guard let exchange else { return cancel() }
         let mayRepeat = exchange.request.method.isIdempotent || !hasWritten
@@ -309,6 +314,7 @@ final class UpstreamConnection {
         exchange.connection = nil
         self.exchange = nil
         shut()
+        pool.closeIdle()
         pool.begin(exchange)
     }
 

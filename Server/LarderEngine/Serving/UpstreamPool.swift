@@ -64,6 +64,8 @@ final class UpstreamPool {
         connection.cancel()
     }
 
+    func closeIdle() { for connection in idle { connection.cancel() } }
+
     func closed(_ connection: UpstreamConnection) {
         connections.removeAll { $0 === connection }
         idle.removeAll { $0 === connection }

@@ -13,7 +13,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    package var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") || host.hasPrefix("::ffff:127.") }
+    package var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }
 }
 
 /// A listening socket, which can pause. Closed when released.
@@ -58,6 +58,11 @@ final class Listener: Sendable {
         guard descriptor >= 0 else { throw EngineError("Creating a socket failed", errno) }
         SystemCall.configure(descriptor)
         SystemCall.setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+        // Its connections inherit these: the system ends one whose client has vanished without a word after a minute.
+        SystemCall.setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 30)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 10)
+        SystemCall.setOption(descriptor, Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
         let result = unsafe place.bytes.withUnsafeBytes { raw in
             unsafe bind(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
         }
@@ -125,7 +130,9 @@ final class Listener: Sendable {
             String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
         // Without the interface of a link-local address (fe80::1%eth0), which is no part of an address in HTTP (RFC 7239 §6).
-        let name = String(text(host).prefix { $0 != "%" })
+        var name = String(text(host).prefix { $0 != "%" })
+        // An IPv4 address, as a socket for IPv6 shows it (RFC 4291 §2.5.5.2).
+        if name.hasPrefix("::ffff:"), name.contains(".") { name.removeFirst("::ffff:".count) }
         return SocketAddress(host: name, port: Int(text(port)) ?? 0)
     }
 }

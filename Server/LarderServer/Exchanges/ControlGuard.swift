@@ -135,8 +135,8 @@ extension Request {
         guard let start = head.firstIndex(of: UInt8(ascii: " ")) else { return nil }
         let target = head[(start + 1)...].prefix { $0 != UInt8(ascii: " ") }
         guard let first = target.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "*") else { return nil }
-        // For any other target the engine has checked that it begins with `http://` and a host.
-        let authority = target.dropFirst("http://".utf8.count).prefix {
+        // For any other target the engine has checked that it begins with a scheme, `://` and a host.
+        let authority = target.drop { $0 != UInt8(ascii: ":") }.dropFirst("://".utf8.count).prefix {
             $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
         }
         return String(decoding: authority, as: UTF8.self)

@@ -104,14 +104,24 @@ final class ControlPlane: ExchangeHandler {
 
     func context(of request: Request) -> ExchangeContext? {
         guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else {
-            return WorldExchange(main, backend.customRoutes.routes.matches(request.path))
+            return begin(WorldExchange(main, backend.customRoutes.routes.matches(request.path)), request)
         }
         let inner = request.droppingPathPrefix(path.prefixLength)
         // Exchanges with the control plane belong to no world, except for the echo.
         if path.isControl, !isEcho(inner) { return nil }
         return worlds.find(path.isControl ? World.mainID : path.worldID).map {
-            WorldExchange($0, prefixLength: path.prefixLength, backend.customRoutes.routes.matches(inner.path))
+            let routes = backend.customRoutes.routes.matches(inner.path)
+            return begin(WorldExchange($0, prefixLength: path.prefixLength, routes), request)
         }
+    }
+
+    /// Notes a new connection in its world, so that a fault that is set later knows when it began.
+    private func begin(_ owner: WorldExchange, _ request: Request) -> WorldExchange {
+        if request.exchangeIndex == 1 {
+            let world = owner.world
+            _ = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
+        }
+        return owner
     }
 
     private func isEcho(_ request: Request) -> Bool { request.path == EchoEndpoints.path[...] }
@@ -289,10 +299,10 @@ final class ControlPlane: ExchangeHandler {
         return reply?.whole(for: request, date: []) ?? Reply(status: .accepted)
     }
 
-    /// Closes the port for a while; existing connections stay open.
+    /// Closes the port for a while, at most until the world is reset; existing connections stay open.
     func closeListener(for duration: Duration, clock: WorldClock) {
         let server = server.withLock { $0 }
         server?.pauseListening()
-        _ = clock.wait(for: duration) { server?.resumeListening() }
+        _ = clock.wait(for: duration, endsWithPlans: true) { server?.resumeListening() }
     }
 }

@@ -22,6 +22,8 @@ final class ExchangeRun: @unchecked Sendable {
     private let decisions: [FaultDecision]
     private let trace: ExchangeTrace
     private var repeats = 0
+    /// When the line of the device will have carried the request.
+    private var uplinkEnd: MonotonicTime?
     /// The idempotency key that the exchange holds.
     private var key: String?
 
@@ -38,7 +40,7 @@ final class ExchangeRun: @unchecked Sendable {
         self.facts = facts
         if let trace = owner.trace as? ExchangeTrace {
             // The head of the request has arrived before its body.
-            self.decisions = trace.decisions.filter { $0.fault.stage == .requestBody } + decisions
+            self.decisions = trace.decisions + decisions
             self.trace = trace
             trace.change { $0.decisions += decisions }
         } else {
@@ -59,7 +61,7 @@ final class ExchangeRun: @unchecked Sendable {
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
         after(delay(at: .beforeRead)) { [self] in
-            guard let ending = ending(at: .beforeRead) else { return exchange.proceed(upTo: bytesRead) }
+            guard let ending = ending(at: [.beforeRead]) else { return exchange.proceed(upTo: bytesRead) }
             end(ending)
         }
     }
@@ -69,7 +71,17 @@ final class ExchangeRun: @unchecked Sendable {
 
     func start() {
         if isOnStaleConnection { return finish(.reset, nil) }
-        after(delay(at: .beforeRead) + delay(at: .afterRead)) { [self] in
+        // What is before the body was done when the head had arrived.
+        let delay = request.wasAnnounced ? delay(at: .afterRead) : delay(at: .beforeRead) + delay(at: .afterRead)
+        after(delay) { [self] in
+            if exchange.isAbandoned, let uplinkEnd {
+                world.control.bandwidth.giveUp(
+                    device: facts.device,
+                    isUp: true,
+                    until: uplinkEnd,
+                    now: world.clock.uptime
+                )
+            }
             // Actors between a client's pull and its push run before any gate or fault.
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
             pass(.request) { [self] in begin() }
@@ -103,7 +115,8 @@ final class ExchangeRun: @unchecked Sendable {
         if exchange.isAbandoned, request.method.isSafe { return }
         // What has arrived of a resumable upload is kept.
         if let part = partOfUpload { return dispatch(part) }
-        if let ending = ending(at: .beforeRead, .requestBody, .afterRead) { return end(ending) }
+        let stages: [Fault.Stage] = request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
+        if let ending = ending(at: stages) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
@@ -121,16 +134,13 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// The beginning of a piece of a resumable upload that a fault cuts, as a piece that is not the last; nil for any other request.
     private var partOfUpload: Request? {
-        guard ending(at: .requestBody) != nil else { return nil }
+        guard ending(at: [.requestBody]) != nil else { return nil }
+        // The key is that of the whole request, which is sent again.
+        let part = request.removing(["idempotency-key"])
         // A piece of tus does not say that it is the last.
-        if request.method == .patch, request.fields.range(of: "tus-resumable") != nil { return request }
-        guard let range = request.fields.range(of: "upload-complete") else { return nil }
-        var head = request.head
-        head.replaceSubrange(range, with: "?0".utf8)
-        do {
-            return try Request(head: head, body: request.body, exchangeIndex: request.exchangeIndex)
-                .droppingPathPrefix(request.droppedPrefixCount)
-        } catch {
+        if part.method == .patch, part.fields.range(of: "tus-resumable") != nil { return part }
+        guard let range = part.fields.range(of: "upload-complete") else { return nil }
+        do { return try part.replacing(range, with: "?0") } catch {
             // The head was read before, and a value that is a Boolean cannot make it wrong. If it did, nothing would be kept, as for any
             // other request.
             return nil
@@ -149,12 +159,15 @@ final class ExchangeRun: @unchecked Sendable {
         let now = world.clock.uptime
         return decisions.reduce(Duration.zero) { delay, decision in
             guard decision.fault.stage == stage else { return delay }
-            return delay + decision.fault.action.effect.delay(decision, facts, world.control.bandwidth, now: now)
+            let effect = decision.fault.action.effect
+            let own = effect.delay(decision, facts, world.control.bandwidth, now: now)
+            if effect is Bandwidth { uplinkEnd = now + own }
+            return delay + own
         }
     }
 
     /// How the first fault at one of the stages that ends the exchange does so.
-    private func ending(at stages: Fault.Stage...) -> FaultEnding? {
+    private func ending(at stages: [Fault.Stage]) -> FaultEnding? {
         decisions.lazy.filter { stages.contains($0.fault.stage) }.compactMap(\.fault.action.effect.ending).first
     }
 
@@ -208,7 +221,7 @@ final class ExchangeRun: @unchecked Sendable {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
         after(delay(at: .afterCommit)) { [self] in
             pass(.reply) { [self] in
-                if let ending = ending(at: .requestBody, .afterCommit) {
+                if let ending = ending(at: [.requestBody, .afterCommit]) {
                     trace.change { $0.hasLostSuccess = (200..<300).contains(reply.status.code) }
                     return end(ending)
                 }

@@ -46,8 +46,10 @@ struct ReplyMutator {
         cut = (offset, how)
     }
 
-    /// Splits the body into two chunks; returns the offset of the second chunk's size.
-    mutating func chunk(sizeOfSecond: String?) -> Int {
+    /// Splits the body into two chunks; returns the offset of the second chunk's size. Nil without a body: then it may not have the field
+    /// (RFC 9112 §6.1).
+    mutating func chunk(sizeOfSecond: String?) -> Int? {
+        guard !body.isEmpty else { return nil }
         head.remove("content-length")
         head.append("Transfer-Encoding", "chunked")
         let middle = body.count / 2

@@ -163,9 +163,9 @@ extension JournalEntry {
         let (world, clock) = (owner.world, owner.world.clock)
         // A stage of the exchange may go on after its record.
         let trace = (owner.trace as? ExchangeTrace)?.copy
-        let endedInWorld = clock.followsSystem ? record.ended : trace?.ended ?? clock.uptime
+        let endedInWorld = clock.uptime(at: record.ended) ?? trace?.ended ?? clock.uptime
         // What goes directly to the backend is answered at once.
-        let startedInWorld = clock.followsSystem ? record.started : trace?.arrived ?? endedInWorld
+        let startedInWorld = clock.uptime(at: record.started) ?? trace?.arrived ?? endedInWorld
         // The exchange has the world, which has the journal.
         record.context = nil
         if owner.prefixLength > 0 { record.request = record.request.droppingPathPrefix(owner.prefixLength) }

@@ -51,7 +51,9 @@ final class ProxyOrigin: Sendable {
     /// - Throws: a problem for a request that is not sent on.
     func handle(_ request: Request, _ exchange: Exchange, _ world: World) throws(Problem) {
         try check(request)
-        let isUpgrade = request.isWebSocketUpgrade
+        // In any other request the server ignores the field (RFC 9110 §7.8, RFC 6455 §4.1), and the body must have a length.
+        let isUpgrade =
+            request.method == .get && request.minorVersion == 1 && request.body.isEmpty && request.isWebSocketUpgrade
         let bytes = bytes(of: request, isUpgrade: isUpgrade)
         let relay = ProxyRelay(request, exchange, world, self)
         let outgoing = UpstreamRequest(method: request.method, bytes: bytes, isUpgrade: isUpgrade)

@@ -51,6 +51,8 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     /// The request is on its way; it is cancelled when the client leaves or the world ends.
     func begin(_ task: UpstreamExchange) {
         self.task = task
+        // It has failed at once: what the exchange waits for now is not this request.
+        if case .done = phase { return }
         exchange.whenAbandoned { task.cancel() }
         let loop = exchange.loop
         forget = world.control.whenEnded { [weak self] in loop.execute { [weak self] in self?.worldEnded() } }

@@ -8,14 +8,12 @@ import Synchronization
 final class FrameFilter: LiveFilter {
     private struct State {
         var count = 0
-        /// A frame that is sent after the next one, or alone if none follows within `reorderLimit`.
-        var heldBack: LiveEvent?
-        /// Sends `heldBack` alone.
-        var release: TimerID?
         /// No further frame is sent.
         var isOver = false
-        /// The frames that are delayed at present, by number; nil before the timer of one is known.
-        var delayed: [Int: TimerID?] = [:]
+        /// The frames that are delayed at present, by number; without a timer before it is known.
+        var delayed: [Int: (events: [LiveEvent], timer: TimerID?)] = [:]
+        /// The delayed frame that is sent behind the next one if that comes earlier.
+        var heldBack: Int?
         /// Whether the channel ends when the last delayed frame is sent.
         var endsWhenSent = false
         /// Ends the channel (`LiveFault.endAfter`).
@@ -54,8 +52,8 @@ final class FrameFilter: LiveFilter {
     func closed() {
         channelEnd.note(world.clock.uptime)
         let timers = state.withLock { state in
-            defer { state.delayed = [:] }
-            return [state.timer, state.release] + state.delayed.values
+            defer { (state.delayed, state.heldBack) = ([:], nil) }
+            return [state.timer] + state.delayed.values.map(\.timer)
         }
         for case let timer? in timers { world.clock.cancel(timer) }
     }
@@ -68,33 +66,33 @@ final class FrameFilter: LiveFilter {
     /// Sends an event as the fault requires. The store may be locked: bytes are only handed on.
     func pass(_ event: LiveEvent, to output: any LiveOutput) {
         let (number, treatment, word, ends) = state.withLock { state -> (Int, Treatment, String?, Bool) in
-            guard !state.isOver else { return (state.count, .drop, "lost", false) }
+            guard !state.isOver else { return (state.count, Treatment(), "lost", false) }
             state.count += 1
             let (treatment, word) = decide(event, &state)
-            if case .send(_, let delay) = treatment, delay > .zero { state.delayed[state.count] = .some(nil) }
+            if treatment.delay > .zero { state.delayed[state.count] = (treatment.events, nil) }
             guard fault.endAfterFrames == state.count else { return (state.count, treatment, word, false) }
             state.isOver = true
             state.endsWhenSent = !state.delayed.isEmpty
             return (state.count, treatment, word, !state.endsWhenSent)
         }
         record(.sent, event.token, event.json.count, output, injectedFault: word)
-        let release = state.withLock { state in
-            defer { if state.heldBack == nil { state.release = nil } }
-            return state.heldBack == nil ? state.release : nil
-        }
-        if let release { world.clock.cancel(release) }
-        switch treatment {
-        case .send(let events, let delay) where delay > .zero: send(events, after: delay, number, on: output)
-        case .send(let events, _): for event in events { output.emit(event) }
-        case .holdBack: holdBack(output)
-        case .drop: break
+        if let timer = treatment.overtaken { world.clock.cancel(timer) }
+        if treatment.delay > .zero {
+            send(number, after: treatment.delay, on: output)
+        } else {
+            for event in treatment.events { output.emit(event) }
         }
         if ends { end(output) }
     }
 
-    /// Sends a delayed frame, unless the channel is closed before.
-    private func send(_ events: [LiveEvent], after delay: Duration, _ number: Int, on output: any LiveOutput) {
+    /// Sends a delayed frame, unless the channel is closed before, or the next frame has taken it along.
+    private func send(_ number: Int, after delay: Duration, on output: any LiveOutput) {
         let timer = world.clock.schedule(after: delay) { [self] in
+            let events = state.withLock { state in
+                if state.heldBack == number { state.heldBack = nil }
+                return state.delayed[number]?.events
+            }
+            guard let events else { return }
             for event in events { output.emit(event) }
             let isLast = state.withLock { state in
                 state.delayed[number] = nil
@@ -104,52 +102,41 @@ final class FrameFilter: LiveFilter {
         }
         let isOver = state.withLock { state in
             guard state.delayed[number] != nil else { return true }
-            state.delayed[number] = timer
+            state.delayed[number]?.timer = timer
             return false
         }
         if isOver { world.clock.cancel(timer) }
     }
 
-    /// Sends the frame that is held back, unless another one is sent before.
-    private func holdBack(_ output: any LiveOutput) {
-        let timer = world.clock.schedule(after: Self.reorderLimit) { [self, weak output] in
-            let event = state.withLock { state in
-                defer { state.heldBack = nil }
-                return state.isOver ? nil : state.heldBack
-            }
-            if let event { output?.emit(event) }
-        }
-        state.withLock { $0.release = timer }
-    }
-
-    private enum Treatment {
-        case drop
-        case holdBack
-        case send([LiveEvent], delay: Duration)
+    /// What is sent for a frame.
+    private struct Treatment {
+        /// Empty: nothing.
+        var events: [LiveEvent] = []
+        var delay = Duration.zero
+        /// The timer of a frame that was held back, and is sent with this one.
+        var overtaken: TimerID?
     }
 
     /// How the next frame is treated, and the word for the journal.
     private func decide(_ event: LiveEvent, _ state: inout State) -> (Treatment, String?) {
-        guard let decision else { return (.send([event], delay: .zero), nil) }
-        if let limit = fault.silenceAfterFrames, state.count > limit { return (.drop, "silenced") }
+        guard let decision else { return (Treatment(events: [event]), nil) }
+        if let limit = fault.silenceAfterFrames, state.count > limit { return (Treatment(), "silenced") }
         var generator = SeededGenerator(seed: decision.seed ^ UInt64(state.count) &* 0x9E37_79B9_7F4A_7C15)
         // Always drawn, so that one probability does not affect the random numbers of the others.
         let (loses, doubles, reorders) = (
             generator.unit() < fault.lose, generator.unit() < fault.duplicate, generator.unit() < fault.reorder
         )
         let delay = fault.delay?.draw(&generator, ordinal: state.count) ?? .zero
-        if loses || fault.loseFrame == state.count { return (.drop, "lost") }
-        var events = doubles ? [event, event] : [event]
-        if let held = state.heldBack {
-            state.heldBack = nil
-            events.append(held)
-            return (.send(events, delay: delay), "reordered")
+        if loses || fault.loseFrame == state.count { return (Treatment(), "lost") }
+        let events = doubles ? [event, event] : [event]
+        if let number = state.heldBack.take(), let held = state.delayed.removeValue(forKey: number) {
+            return (Treatment(events: events + held.events, delay: delay, overtaken: held.timer), "reordered")
         }
         if reorders {
-            state.heldBack = event
-            return (.holdBack, "held back")
+            state.heldBack = state.count
+            return (Treatment(events: [event], delay: Self.reorderLimit), "held back")
         }
-        return (.send(events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
+        return (Treatment(events: events, delay: delay), doubles ? "doubled" : delay > .zero ? "delayed" : nil)
     }
 
     private func end(_ output: any LiveOutput) {

@@ -73,6 +73,7 @@ package final class WorldControl: WorldHooks {
         gates.removeAll()
         actors.removeAll()
         changeFeed.removeAll()
+        bandwidth.removeAll()
         recording.stop()
         heldReports.removeAll()
         played.reset()

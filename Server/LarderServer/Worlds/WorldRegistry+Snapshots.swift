@@ -34,9 +34,12 @@ extension WorldRegistry {
 
     /// Restores a snapshot from memory or from the directory of snapshots. A clock that is frozen or runs by itself is set back
     /// too, and keeps its mode.
+    ///
+    /// - Throws: also for a world in a database file.
     func restore(_ name: String, in id: String) throws(Problem) {
         try Self.check(name: name, "name")
         let world = try world(id)
+        _ = try origin(of: id)
         if let snapshot = state.withLock({ $0.entries[id]?.snapshots[name] }) {
             let isReal = world.clock.mode == .real
             guard isReal || snapshot.time - world.clock.now <= world.clock.remaining else {

@@ -33,6 +33,8 @@ final class WorldRegistry: Sendable {
         /// The names of worlds that are being made. They count towards the limit.
         var reserved: Set<String> = []
         var lastNumber = 0
+        /// How many worlds of each name were made.
+        var made: [String: Int] = [:]
         var templates: [(source: WorldSource, template: WorldTemplate)] = []
         var loops: [EventLoop] = []
     }
@@ -45,6 +47,7 @@ final class WorldRegistry: Sendable {
 
     static let snapshotsMaximum = 64
     private static let templatesMaximum = 8
+    private static let namesMaximum = 10_000
 
     /// Makes the world `main`.
     init(_ source: WorldSource, _ options: BackendConfiguration) throws {
@@ -74,7 +77,7 @@ final class WorldRegistry: Sendable {
                 seed: seed,
                 settings: options.settings,
                 hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
-                outlivesProcess: true
+                instances: system
             )
             state.entries[World.mainID] = Entry(world: main)
         } else {
@@ -86,7 +89,8 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity)
+                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
+                instances: Self.instances(World.mainID, 1, seed)
             )
             state.entries[World.mainID] = Entry(world: main, origin: template.image)
             state.templates.append((source, template))
@@ -212,7 +216,7 @@ final class WorldRegistry: Sendable {
     ) throws(Problem) -> World {
         // Those that nobody uses do not count towards the limit.
         removeExpired()
-        let (name, loops) = try reserve(id)
+        let (name, number, loops) = try reserve(id)
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         if let original, original.clock.mode != .real {
             clock.set(original.clock.mode, at: original.clock.now)
@@ -229,7 +233,8 @@ final class WorldRegistry: Sendable {
                 clock: clock,
                 seed: seed,
                 settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity)
+                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
+                instances: Self.instances(name, number, seed)
             )
             state.withLock { state in
                 state.reserved.remove(name)
@@ -245,8 +250,18 @@ final class WorldRegistry: Sendable {
         }
     }
 
+    /// The source of history identities of a world in memory. It follows from the seed, so that two runs give the same change tokens, and
+    /// it differs from that of every other world, also of an earlier one with the name.
+    ///
+    /// - Parameter number: the how many-th world of this name it is.
+    private static func instances(_ name: String, _ number: Int, _ seed: UInt64) -> SeededGenerator {
+        SeededGenerator(seed: ContentHash.hash64(Array("\(name) \(number)".utf8).span, seed: seed))
+    }
+
     /// Reserves a name and a place until the world is added.
-    private func reserve(_ id: String?) throws(Problem) -> (String, [EventLoop]) {
+    ///
+    /// - Returns: also the how many-th world of this name it is.
+    private func reserve(_ id: String?) throws(Problem) -> (String, Int, [EventLoop]) {
         if let id { try Self.check(name: id, "id") }
         return try state.withLock { state throws(Problem) in
             guard state.entries.count + state.reserved.count < options.worldsMaximum else {
@@ -265,7 +280,11 @@ final class WorldRegistry: Sendable {
             }
             guard !isTaken(name) else { throw ProblemType.nameTaken("A world '\(name)' already exists.") }
             state.reserved.insert(name)
-            return (name, state.loops)
+            // Beyond the bound names share one count. No name is empty.
+            let counted = state.made[name] != nil || state.made.count < Self.namesMaximum ? name : ""
+            let number = (state.made[counted] ?? 0) + 1
+            state.made[counted] = number
+            return (name, number, state.loops)
         }
     }
 
@@ -290,16 +309,23 @@ final class WorldRegistry: Sendable {
     /// Returns a world to its initial state. Faults, gates and actors are removed, and scripts, delayed actions and delayed webhooks end;
     /// clock and journal stay.
     func reset(_ id: String) throws(Problem) {
-        let world = try world(id)
-        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
-            throw ProblemType.invalidParameter(
-                "A world in a database file cannot be reset; stop the server and remove the file."
-            )
-        }
+        let (world, origin) = (try world(id), try origin(of: id))
         // Before the settings, which a step of a script could set again.
         world.clock.cancelPlans()
         world.control.reset()
-        try world.replace(with: origin, isOrigin: true)
+        try world.replace(with: origin, origin: .same)
+    }
+
+    /// The initial state of a world.
+    ///
+    /// - Throws: for a world in a database file, whose state cannot be replaced: later writes would not be in the file.
+    func origin(of id: String) throws(Problem) -> DatabaseImage {
+        guard let origin = state.withLock({ $0.entries[id]?.origin }) else {
+            throw ProblemType.invalidParameter(
+                "A world in a database file cannot be reset or restored; stop the server and remove or replace the file."
+            )
+        }
+        return origin
     }
 
     /// Reads the source of `main` again: it and later worlds begin with what is there now. Other worlds keep what they have.
@@ -317,7 +343,7 @@ final class WorldRegistry: Sendable {
             state.templates.removeAll { $0.source == mainSource }
             state.templates.insert((mainSource, template), at: 0)
         }
-        try main.replace(with: template.image)
+        try main.replace(with: template.image, origin: .new)
     }
 
     func destroy(_ id: String) throws(Problem) {

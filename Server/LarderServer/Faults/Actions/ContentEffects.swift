@@ -34,8 +34,8 @@ struct Truncate: FaultEffect {
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         if let byte { return reply.breakOff(at: reply.offset(ofBody: byte, inside: true), .close) }
         guard inside == .character else {
-            let second = reply.chunk(sizeOfSecond: nil)
-            return reply.breakOff(at: second + 1, .close)
+            if let second = reply.chunk(sizeOfSecond: nil) { reply.breakOff(at: second + 1, .close) }
+            return
         }
         // A continuation byte is never the first of a character, so the text before it is incomplete.
         let body = reply.body
@@ -53,8 +53,8 @@ struct MalformedChunk: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
-        _ = reply.chunk(sizeOfSecond: "zz")
-        reply.breakOff(at: reply.bytes.count, .close)
+        // Without its last line, because nobody can receive it completely.
+        if reply.chunk(sizeOfSecond: "zz") != nil { reply.breakOff(at: reply.bytes.count - 2, .close) }
     }
 }
 
@@ -133,7 +133,8 @@ struct Validators: FaultEffect {
     var needsWholeBody: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
-        guard mode != .weak else { return }
+        // With a write the field is a condition, which protects what is there.
+        guard mode != .weak, [.get, .head].contains(processing.request.method) else { return }
         processing.request = processing.request.removing(["if-none-match", "if-modified-since"])
     }
 
