@@ -73,7 +73,7 @@ extension Freshness.Criterion {
         // A value of which a newer version is known is stale by any criterion.
         case .version: return nil
         case .feed(let name, let limit):
-            guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.validatedAt >= feed.since else {
+            guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {
                 return (.zero, .feedBehind)
             }
             return (limit - (now.uptime - feed.caughtUpUptime), .feedBehind)
