@@ -223,9 +223,8 @@ final class RunningServices: Sendable {
 
     private func follow(_ flags: FeatureFlags, _ limits: LimitController, _ http: HTTPCache?) {
         let (network, memory, telemetry, policy) = (network, memory, telemetry, settings.degradation)
-        var counts = true
-        if case .none = settings.telemetry { counts = false }
-        let apply: @Sendable () -> Void = { [counts] in
+        let counts = if case .none = settings.telemetry { false } else { true }
+        let apply: @Sendable () -> Void = {
             let allowed = flags[.networkDegradation] ? policy : .none
             if let network, network.policy != allowed { network.policy = allowed }
             memory?.setEnabled(flags[.memoryGuard])

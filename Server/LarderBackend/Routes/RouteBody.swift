@@ -5,7 +5,9 @@ import LarderHTTP
 package enum RouteBody {
     /// The body as JSON, or a form as an object of texts; null for any other body.
     package static func value(of bytes: [UInt8], _ mediaType: String?) -> JSONValue {
-        if let value = try? JSONParser.parse(bytes) { return value }
+        do { return try JSONParser.parse(bytes) } catch {
+            // No JSON: it may be a form.
+        }
         guard mediaType.flatMap({ MediaType(parsing: $0) })?.essence == "application/x-www-form-urlencoded",
             let form = QueryString(parsing: bytes)
         else { return .null }

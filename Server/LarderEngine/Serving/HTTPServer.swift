@@ -1,3 +1,4 @@
+import Dispatch
 package import LarderTime
 import Synchronization
 
@@ -96,15 +97,25 @@ package final class HTTPServer: Sendable {
         // A job of one loop may have given the next one to a loop that was idle when it was asked.
         var (turns, idleTurns) = (0, 0)
         while idleTurns < 2, turns < turnsMaximum {
-            let signal = ThreadSignal()
-            visit(loops[...], { if $0.hasJobs { signal.isBusy.store(true, ordering: .relaxed) } }, then: signal.finish)
-            signal.wait()
-            idleTurns = signal.isBusy.load(ordering: .relaxed) ? 0 : idleTurns + 1
+            let turn = Turn()
+            visit(
+                loops[...],
+                { if $0.hasJobs { turn.hasFoundJobs.store(true, ordering: .relaxed) } },
+                then: { turn.ended.signal() }
+            )
+            turn.ended.wait()
+            idleTurns = turn.hasFoundJobs.load(ordering: .relaxed) ? 0 : idleTurns + 1
             turns += 1
         }
     }
 
     private static let turnsMaximum = 100
+
+    /// One visit of `settle` to all loops.
+    private final class Turn: Sendable {
+        let hasFoundJobs = Atomic(false)
+        let ended = DispatchSemaphore(value: 0)
+    }
 
     package var connectionCount: Int { connections.openCount }
 

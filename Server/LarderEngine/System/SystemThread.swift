@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// Operating-system threads.
 enum SystemThread {
@@ -30,30 +29,4 @@ enum SystemThread {
         precondition(result == 0, "Starting a thread failed: \(SystemCall.describe(result))")
         pthread_detach(handle)
     }
-}
-
-/// Lets a thread wait until another one has finished something, once.
-///
-/// `@unchecked Sendable`: POSIX lets any thread wait for a semaphore and post it, and it is destroyed when nobody refers to it.
-@safe final class ThreadSignal: @unchecked Sendable {
-    private let semaphore: UnsafeMutablePointer<sem_t>
-    /// What the other thread has found.
-    let isBusy = Atomic<Bool>(false)
-
-    init() {
-        unsafe semaphore = .allocate(capacity: 1)
-        unsafe semaphore.initialize(to: sem_t())
-        let result = unsafe sem_init(semaphore, 0, 0)
-        precondition(result == 0, "Making a semaphore failed: \(SystemCall.describe(errno))")
-    }
-
-    deinit {
-        unsafe sem_destroy(semaphore)
-        unsafe semaphore.deallocate()
-    }
-
-    /// Blocks until `finish` is called.
-    func wait() { while unsafe sem_wait(semaphore) != 0 {} }
-
-    func finish() { unsafe _ = sem_post(semaphore) }
 }

@@ -173,10 +173,12 @@ struct FlightTests {
         #expect(source.requests.count == 2)
     }
 
-    @Test func `a request that a later answer has overtaken is not joined, and its error is not shown`() async throws {
-        let cache = try scene.cache()
-        let source = ScriptedSource<String>()
-        let resource = word(source)
+    /// A refresh whose request, the first one, is still in flight when a later one is answered with "b".
+    private func overtaken(
+        _ resource: Resource<String>,
+        _ source: ScriptedSource<String>,
+        in cache: LarderCache
+    ) async throws -> Task<Snapshot<String>, any Error> {
         let first = Task { try await cache.refresh(resource) }
         await source.waitForRequests(1)
         scene.clock.advance(by: .milliseconds(1))
@@ -184,6 +186,14 @@ struct FlightTests {
         await source.waitForRequests(2)
         source.answer(1, .value("b"))
         #expect(try await second.value.isFetching == false)
+        return first
+    }
+
+    @Test func `a request that a later answer has overtaken is not joined, and its error is not shown`() async throws {
+        let cache = try scene.cache()
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        let first = try await overtaken(resource, source, in: cache)
         source.fail(0, Broken())
         await #expect(throws: LarderError.self) { try await first.value }
         let seen = SequenceRecorder(cache.snapshots(resource))
@@ -198,14 +208,7 @@ struct FlightTests {
     @Test func `closing a cache ends a request that a later answer has overtaken`() async throws {
         let cache = try scene.cache()
         let source = ScriptedSource<String>()
-        let resource = word(source)
-        let first = Task { try await cache.refresh(resource) }
-        await source.waitForRequests(1)
-        scene.clock.advance(by: .milliseconds(1))
-        let second = Task { try await cache.refresh(resource) }
-        await source.waitForRequests(2)
-        source.answer(1, .value("b"))
-        _ = try await second.value
+        let first = try await overtaken(word(source), source, in: cache)
         cache.close()
         let error = await #expect(throws: LarderError.self) { try await first.value }
         #expect(error?.code == .closed)
