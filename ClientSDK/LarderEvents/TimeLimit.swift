@@ -39,9 +39,9 @@ private enum DeadlineEnd<Value: Sendable>: Sendable {
     case cancelled
 }
 
-/// Runs `work`, which may ignore its cancellation, for at most `limit`; nil: without a limit.
+/// Runs `work`, which may ignore its cancellation, for at most `limit`; nil: without a limit, until it has ended.
 ///
-/// At the limit, and when the caller is cancelled, `work` is cancelled and its result is ignored.
+/// At the limit, and when the caller is cancelled before it, `work` is cancelled and its result is ignored.
 ///
 /// - Throws: `TimeLimitExceeded`, `CancellationError`, or the error of `work`.
 package func within<Value: Sendable>(

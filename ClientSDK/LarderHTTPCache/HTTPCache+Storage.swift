@@ -15,14 +15,14 @@ extension HTTPCache {
 
     /// Removes the responses of a URL.
     nonisolated(nonsending) public func remove(url: String) async {
-        guard let url = HTTPURL(url) else { return }
+        guard let url = HTTPURL(TransportRequest(url: url).url) else { return }
         revokeTickets { $0 == url.text }
         await onDiskThread { self.withdraw(url.text) { $0 = [] } }
     }
 
     /// Invalidates the responses of a URL: they are validated before their next use (RFC 9111 §4.4).
     nonisolated(nonsending) public func invalidate(url: String) async {
-        guard let url = HTTPURL(url) else { return }
+        guard let url = HTTPURL(TransportRequest(url: url).url) else { return }
         await onDiskThread { self.invalidate(url) }
     }
 

@@ -88,7 +88,7 @@ package struct HTTPCacheEntry: Sendable, Hashable {
 }
 
 extension HTTPCacheEntry.Selector {
-    /// Returns the selectors of a request for the fields of a `Vary`. Secret values are hashed.
+    /// Returns the selectors of a request for the fields of a `Vary`. Values that may be secret are hashed.
     static func selectors(_ names: [FieldName], in request: Fields) -> [HTTPCacheEntry.Selector] {
         names.map { name in HTTPCacheEntry.Selector(name: name, value: value(of: name, in: request)) }
     }
@@ -98,11 +98,13 @@ extension HTTPCacheEntry.Selector {
 
     private static func value(of name: FieldName, in request: Fields) -> String? {
         guard let value = Vary.normalized(name, in: request) else { return nil }
-        // The storage must not reveal tokens.
-        if secrets.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
+        // The storage must not reveal tokens, which may be in any field of the app's.
+        if !preferences.contains(name.canonical) { return "sha256:" + hexEncode(SHA256.hash(Array(value.utf8))) }
         guard value.utf8.count > 256 else { return value }
         return "digest:" + HTTPCacheEntry.bodyID(for: Array(value.utf8))
     }
 
-    private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    private static let preferences: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "prefer",
+    ]
 }

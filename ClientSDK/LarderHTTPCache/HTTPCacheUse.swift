@@ -100,11 +100,12 @@ struct HTTPCacheUse {
         // A request that limits the age, such as a refresh, gets the failure unless it allows staleness.
         let isLimited =
             (requestDirectives.maxAge != nil || requestDirectives.minFresh != nil) && requestDirectives.maxStale == nil
-        guard policy.servesStaleWithoutReply, !mustValidate, !isLimited, let staleness else {
+        guard policy.servesStaleWithoutReply, !mustValidate, !isLimited else { return nil }
+        if case .seconds(let limit)? = requestDirectives.maxStale, staleness.map({ $0 > .seconds(limit) }) ?? true {
             return nil
         }
-        if case .seconds(let limit)? = requestDirectives.maxStale, staleness > .seconds(limit) { return nil }
-        return "Stale for \(seconds(staleness)), but there is no reply (RFC 9111 §4.2.4)."
+        let words = staleness.map { "Stale for \(seconds($0))" } ?? "Of an age that is not known"
+        return words + ", but there is no reply (RFC 9111 §4.2.4)."
     }
 
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }

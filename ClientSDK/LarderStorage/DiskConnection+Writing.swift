@@ -5,6 +5,8 @@ extension DiskConnection {
     /// The bytes that a row counts in the budget besides its payload and texts: columns, indexes, page overhead.
     private static let bytesPerItem: Int64 = 160
     static let bytesPerMember: Int64 = 48
+    /// The bytes that one commit evicts at most because the disk has little space left.
+    private static let bytesPerEviction: Int64 = 4 << 20
     /// Longer keys are rejected, because they would be copied into indexes.
     private static let keyBytesMaximum = 16 << 10
 
@@ -304,7 +306,12 @@ extension DiskConnection {
         guard configuration.freeBytesMinimum > 0, let free = configuration.freeBytes(configuration.directory),
             free < configuration.freeBytesMinimum
         else { return maximum }
-        return min(maximum, max(maximum / 4, try totals().bytes - (configuration.freeBytesMinimum - free)))
+        // The pages of what was evicted and the log get free with the next maintenance.
+        let pages = try perform { try database.integer("PRAGMA freelist_count") * database.integer("PRAGMA page_size") }
+        let missing = configuration.freeBytesMinimum - free - pages - (context.files.size(context.path + "-wal") ?? 0)
+        guard missing > 0 else { return maximum }
+        // Evicting writes what it frees to the log.
+        return min(maximum, max(maximum / 4, try totals().bytes - min(missing, Self.bytesPerEviction)))
     }
 
     /// Removes the least recently read item; false if there is none.

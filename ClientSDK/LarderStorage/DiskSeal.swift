@@ -132,8 +132,8 @@ extension DiskConnection {
     private static let probeKey = "seal"
     private static let probe = Array("larder".utf8)
 
-    /// Adapts the store to a transform or a key that it was not written with: removes all items and change tokens, and encodes the
-    /// operations and metadata that are readable. Operations that are not readable stay as they are.
+    /// Adapts the store to a transform or a key that it was not written with: removes all items and change tokens, unless they are readable
+    /// with an older key, and encodes the operations, metadata and secrets that are readable. What is not readable stays as it is.
     ///
     /// While the transform itself cannot encode (its key is not available), nothing is changed.
     func checkTransform() throws {
@@ -141,44 +141,76 @@ extension DiskConnection {
         let place = DiskChecksum.place(DiskSeal.probeKind, seal.transform?.identifier ?? "", "")
         let known = try metadata(.own, Self.probeKey)
         if known == nil, seal.transform == nil { return }
-        if let known, seal.transform != nil, isProbe(known, place) { return }
         var new: [UInt8]?
-        if seal.transform != nil {
-            do { new = try seal.close(Self.probe, place) } catch { return context.post(.transformFailed(error)) }
+        var isReadable = false
+        if let transform = seal.transform {
+            if let known, isProbe(known, place) {
+                if transform.isCurrent(known) { return }
+                isReadable = true
+            }
+            do {
+                new = try seal.close(Self.probe, place)
+                try resealSecrets(arePlain: known == nil)
+            } catch {
+                return context.post(.transformFailed(DiskError(error)))
+            }
         }
         let (items, unreadable) = try database.transaction { () throws in
-            let items = try totals().items
-            try removeAllItems()
-            try resealMetadata()
+            let items = isReadable ? 0 : try totals().items
+            if !isReadable { try removeAllItems() }
+            try resealMetadata(keepsTokens: isReadable)
             let unreadable = try resealOutbox()
             try setMetadata(.own, Self.probeKey, new)
             return (Int(items), unreadable)
         }
-        guard known != nil || items > 0 || unreadable > 0 else { return }
-        context.post(.transformChanged(itemsRemoved: items, operationsUnreadable: unreadable))
+        if !isReadable, known != nil || items > 0 || unreadable > 0 {
+            context.post(.transformChanged(itemsRemoved: items, operationsUnreadable: unreadable))
+        }
         // The log has the content as it was written before.
         do { _ = try database.checkpoint() } catch { context.post(.cleaningFailed(DiskError(error))) }
     }
 
-    private func isProbe(_ stored: [UInt8], _ place: UInt64) -> Bool {
-        do { return try context.seal.open(stored, place) == Self.probe } catch { return false }
+    private func isProbe(_ stored: [UInt8], _ place: UInt64) -> Bool { opened(stored, place) == Self.probe }
+
+    /// Decoded content; nil if it was encoded with another key, or is not encoded.
+    private func opened(_ stored: [UInt8], _ place: UInt64) -> [UInt8]? {
+        do { return try context.seal.open(stored, place) } catch { return nil }
     }
 
-    private func resealMetadata() throws(DiskError) {
-        var plain: [(key: String, value: [UInt8])] = []
-        var tokens: [String] = []
-        _ = try all(.metadataAll) { statement in
-            let (kind, key, value) = (statement.int64(0), statement.text(1), statement.bytes(2))
-            switch MetadataKind(rawValue: kind) {
-            case .value where DiskChecksum.plain([key], [kind], value) == statement.int64(3): plain.append((key, value))
-            case .token: tokens.append(key)
-            default: break
-            }
-            return Void?.none
+    private func resealMetadata(keepsTokens: Bool) throws(DiskError) {
+        var known: [(kind: MetadataKind, key: String, value: [UInt8]?)] = []
+        _ = try all(.metadataAll) { row in
+            guard let kind = MetadataKind(rawValue: row.int64(0)), kind != .own else { return Void?.none }
+            let key = row.text(1)
+            known.append((kind, key, value(of: key, kind, row.bytes(2), sum: row.int64(3))))
+            return nil
         }
-        for token in tokens { try setMetadata(.token, token, nil) }
-        guard context.seal.transform != nil else { return }
-        for (key, value) in plain { try setMetadata(.value, key, value) }
+        for (kind, key, value) in known {
+            if kind == .token, !keepsTokens {
+                try setMetadata(kind, key, nil)
+            } else if let value, context.seal.transform != nil {
+                try setMetadata(kind, key, value)
+            }
+        }
+    }
+
+    /// - Parameter arePlain: whether the store had no transform.
+    private func resealSecrets(arePlain: Bool) throws {
+        let (files, directory) = (context.files, context.configuration.directory)
+        for file in files.names(in: directory) where file.hasPrefix(DiskStore.secretPrefix) && !file.hasSuffix(".new") {
+            let path = "\(directory)/\(file)"
+            let place = DiskChecksum.place(
+                DiskSeal.besideKind,
+                "",
+                String(file.dropFirst(DiskStore.secretPrefix.count))
+            )
+            guard let stored = files.read(path) else { continue }
+            var plain = arePlain ? stored : nil
+            // Some are encoded already if an earlier attempt was interrupted.
+            if let opened = opened(stored, place) { plain = opened }
+            guard let plain else { continue }
+            try files.write(try context.seal.close(plain, place), to: path, temporary: path + ".new")
+        }
     }
 
     /// Encodes all readable operations; returns how many are not readable.

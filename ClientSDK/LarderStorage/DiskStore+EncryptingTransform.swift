@@ -7,9 +7,9 @@ extension DiskStore {
     ///     configuration.transform = try DiskStore.EncryptingTransform(keys: [key])
     ///
     /// A stored payload has 32 bytes more than the original: an identifier of the key, a nonce and a tag. To change the key, pass the new
-    /// one first and the old one after it: what is written from then on has the new key. Leave the old one out when no operation
-    /// of the outbox is left that was written with it; cached content that has it is then dropped.
-    public struct EncryptingTransform: PayloadTransform {
+    /// one first and the old one after it: operations, metadata and secrets get the new key when the store is opened, and content
+    /// when it is stored again. Then leave the old one out; content that still has it is fetched again.
+    public struct EncryptingTransform: PayloadTransform, CustomStringConvertible {
         private static let identifierBytes = 4
         /// The ciphers with the identifiers of their keys, the current one first.
         private let ciphers: [(identifier: [UInt8], cipher: AESGCM)]
@@ -39,6 +39,12 @@ extension DiskStore {
 
         /// "aes-256-gcm", for every key: a store survives a change of keys.
         public var identifier: String { "aes-256-gcm" }
+
+        /// Does not contain the keys.
+        public var description: String { "\(identifier) with \(ciphers.count) keys" }
+
+        /// Whether a payload was encrypted with the first key.
+        public func isCurrent(_ stored: [UInt8]) -> Bool { stored.starts(with: ciphers[0].identifier) }
 
         /// Encrypts a payload with the current key.
         public func encode(_ payload: [UInt8]) throws -> [UInt8] {

@@ -21,5 +21,14 @@ extension DiskStore {
 
         /// Decodes a stored payload. An error makes the read a miss; the item is reported and removed.
         func decode(_ stored: [UInt8]) throws -> [UInt8]
+
+        /// Whether a stored payload, which can be decoded, has the key that is encoded with now. If the store's own mark has an older one, the
+        /// outbox, metadata and secrets are encoded again when the store is opened. True by default.
+        func isCurrent(_ stored: [UInt8]) -> Bool
     }
+}
+
+extension DiskStore.PayloadTransform {
+    /// True: there is one key.
+    public func isCurrent(_ stored: [UInt8]) -> Bool { true }
 }

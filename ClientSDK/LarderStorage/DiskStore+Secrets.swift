@@ -18,7 +18,13 @@ extension DiskStore {
             guard context.files.exists(path) else { return nil }
             throw DiskError(.inputOutput, "\(path) cannot be read. Check its permissions.")
         }
-        return try opened(stored, as: name)
+        do { return try opened(stored, as: name) } catch {
+            guard context.seal.transform != nil else { throw error }
+            // It was written without the transform, or with an older key: opening the store encodes it again.
+            try withConnection { _ in }
+            guard let stored = context.files.read(path, first: 2 * Self.secretBytesMaximum) else { return nil }
+            return try opened(stored, as: name)
+        }
     }
 
     /// Writes a secret atomically, synced with its directory; nil removes it.
@@ -34,7 +40,7 @@ extension DiskStore {
         let stored: [UInt8]? = if let secret { try sealed(secret, as: name) } else { nil }
         let path = path(ofSecret: name)
         let files = context.files
-        if stored == nil, !files.exists(path) { return }
+        if stored == nil, !files.exists(path), !files.exists(path + ".new") { return }
         do {
             // Erasing takes this lock too: a secret is not written after it.
             try files.locked(context.pathOfLock, makes: false) {
@@ -43,6 +49,8 @@ extension DiskStore {
                     try files.write(stored, to: path, temporary: path + ".new")
                 } else {
                     try files.remove(path)
+                    // That of a write that was interrupted.
+                    try files.remove(path + ".new")
                 }
                 try files.syncDirectory(context.configuration.directory)
             }
@@ -51,6 +59,10 @@ extension DiskStore {
         }
     }
 
-    /// The prefix is that of all files that `erase` removes.
-    private func path(ofSecret name: String) -> String { "\(context.configuration.directory)/store.secret-\(name)" }
+    /// Begins as all files that `erase` removes.
+    static let secretPrefix = "store.secret-"
+
+    private func path(ofSecret name: String) -> String {
+        "\(context.configuration.directory)/\(Self.secretPrefix)\(name)"
+    }
 }

@@ -88,7 +88,8 @@ extension DiskStore {
         _ companion: DiskStore?,
         _ body: (DiskConnection) throws -> Result
     ) throws -> Result {
-        let deferred = try begin(connection, durability)
+        try begin(connection, durability)
+        let deferred = context.takeDeferredWrites(256)
         if context.configuration.isInMemory { writing.withLock { $0 = (pthread_self(), connection) } }
         defer { if context.configuration.isInMemory { writing.withLock { $0 = nil } } }
         do {
@@ -117,19 +118,18 @@ extension DiskStore {
 
     private typealias DeferredWrites = (stamps: [(Int64, Int64)], damaged: [(Int64, Int64)])
 
-    private func begin(_ connection: DiskConnection, _ durability: Durability) throws -> DeferredWrites {
+    private func begin(_ connection: DiskConnection, _ durability: Durability) throws {
         connection.failure = nil
         if connection.durability != durability {
             try connection.perform { try connection.database.setDurability(durability == .powerLoss ? .full : .normal) }
             connection.durability = durability
         }
         try connection.run(.beginWriting)
-        try connection.checkForeignCommits()
         connection.isWriting = true
-        return context.takeDeferredWrites(256)
     }
 
     private func prepare(_ connection: DiskConnection, _ deferred: DeferredWrites) throws {
+        try connection.checkForeignCommits()
         // Checked with the write lock held: a replacing process takes that lock first, if the file can still be locked.
         if connection.database.hasMoved { throw FileMoved() }
         if let problem = connection.problem { try connection.perform { throw problem } }

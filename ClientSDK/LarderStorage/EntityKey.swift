@@ -13,6 +13,11 @@ public struct EntityKey: Sendable, Hashable, CustomStringConvertible {
         self.id = id
     }
 
+    /// Compares the bytes, as the store does: `String` takes other normal forms of a text for equal.
+    public static func == (left: EntityKey, right: EntityKey) -> Bool {
+        left.type == right.type && left.id == right.id && left.id.utf8.elementsEqual(right.id.utf8)
+    }
+
     /// Both parts, for messages.
     public var description: String { "\(type)/\(id)" }
 }

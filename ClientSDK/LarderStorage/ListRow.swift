@@ -14,7 +14,8 @@ struct ListRow: Sendable {
 
     /// The bytes that it counts in the budget.
     var bytes: Int64 {
-        DiskConnection.bytesPerMember + Int64(2 * (entry.key.type.utf8.count + entry.key.id.utf8.count))
+        DiskConnection.bytesPerMember
+            + Int64(2 * (entry.key.type.utf8.count + entry.key.id.utf8.count) + (entry.note?.utf8.count ?? 0))
     }
 
     /// The part of a list's checksum that its members make.

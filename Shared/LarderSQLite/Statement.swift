@@ -93,8 +93,11 @@ import CSQLite
         }
     }
 
-    /// Ends the use of the statement, so that it holds no lock, and prepares it for the next use. Bound values stay.
-    package func reset() { unsafe sqlite3_reset(handle) }
+    /// Ends the use of the statement, so that it holds no lock, and releases its bound values, which may be large.
+    package func reset() {
+        unsafe sqlite3_reset(handle)
+        unsafe sqlite3_clear_bindings(handle)
+    }
 
     /// Runs the statement to its end and resets it.
     package func run() throws(SQLiteError) {

@@ -1,5 +1,5 @@
 /// AES-256 in Galois/Counter Mode (NIST SP 800-38D), by OpenSSL: encrypts, and detects every change.
-package struct AESGCM: Sendable {
+package struct AESGCM: Sendable, CustomStringConvertible {
     package static let keyBytes = 32
     private static let nonceBytes = 12
     private static let tagBytes = 16
@@ -21,6 +21,9 @@ package struct AESGCM: Sendable {
 
     /// Random bytes of cryptographic quality, for `init(key:)`.
     package static func randomKey() throws(TLSError) -> [UInt8] { try OpenSSL.required().randomBytes(keyBytes) }
+
+    /// Does not contain the key.
+    package var description: String { "AES-256-GCM" }
 
     /// SHA-256, by whose beginning a payload names the key that it was sealed with.
     package var keyHash: [UInt8] { library.sha256(key) }

@@ -27,43 +27,62 @@ package import LarderTime
     /// Reads all certificates of a PEM text, or the one of a DER encoding.
     ///
     /// - Parameter source: what is read, for messages: a file name, for example.
-    /// - Throws: `.invalidSettings` if there is none, `.unavailable`.
+    /// - Throws: `.invalidSettings` if there is none or one is damaged, `.unavailable`.
     package static func read(_ bytes: [UInt8], from source: String) throws(TLSError) -> [Certificate] {
-        let library = try OpenSSL.required()
-        library.clearErrors()
-        // A DER encoding begins with a SEQUENCE.
-        let found = bytes.first == 0x30 ? fromDER(bytes, library) : fromPEM(bytes, library)
-        let reason = library.takeReason()
+        let (found, damage) = parse(bytes, try OpenSSL.required())
+        let why = damage.map { " (\($0.reason))" } ?? ""
         guard !found.isEmpty else {
-            let why = reason.map { " (\($0))" } ?? ""
             throw TLSError(
                 .invalidSettings,
                 "\(source) contains no certificate\(why). It must be PEM ('-----BEGIN CERTIFICATE-----') or DER."
             )
         }
+        if let damage {
+            throw TLSError(
+                .invalidSettings,
+                "Certificate \(damage.number) of \(source) is damaged\(why). Replace or remove it."
+            )
+        }
         return found
     }
 
-    private static func fromDER(_ bytes: [UInt8], _ library: OpenSSL) -> [Certificate] {
+    /// The certificates of a text that are sound.
+    static func sound(in bytes: [UInt8], _ library: OpenSSL) -> [Certificate] { parse(bytes, library).found }
+
+    private typealias Parsed = (found: [Certificate], damage: (number: Int, reason: String)?)
+
+    private static func parse(_ bytes: [UInt8], _ library: OpenSSL) -> Parsed {
+        library.clearErrors()
+        // A DER encoding begins with a SEQUENCE.
+        return bytes.first == 0x30 ? fromDER(bytes, library) : fromPEM(bytes, library)
+    }
+
+    private static func fromDER(_ bytes: [UInt8], _ library: OpenSSL) -> Parsed {
         let handle = unsafe bytes.withUnsafeBufferPointer { buffer in
             var next = buffer.baseAddress
             return unsafe library.certificateFromDER(nil, &next, buffer.count)
         }
-        guard let handle = unsafe handle else { return [] }
-        return unsafe [Certificate(owning: handle, library)]
+        guard let handle = unsafe handle else { return ([], (1, library.takeReason() ?? "no reason given")) }
+        return unsafe ([Certificate(owning: handle, library)], nil)
     }
 
-    private static func fromPEM(_ bytes: [UInt8], _ library: OpenSSL) -> [Certificate] {
+    private static func fromPEM(_ bytes: [UInt8], _ library: OpenSSL) -> Parsed {
         unsafe bytes.withUnsafeBytes { buffer in
             guard let bio = unsafe library.newBIOReading(buffer.baseAddress, Int32(clamping: buffer.count)) else {
-                return []
+                return ([], (1, library.takeReason() ?? "no reason given"))
             }
             defer { _ = unsafe library.freeBIO(bio) }
-            var found: [Certificate] = []
-            while let handle = unsafe library.certificateFromPEM(bio, nil, noPassword, nil) {
-                unsafe found.append(Certificate(owning: handle, library))
+            var parsed: Parsed = ([], nil)
+            while true {
+                if let handle = unsafe library.certificateFromPEM(bio, nil, noPassword, nil) {
+                    unsafe parsed.found.append(Certificate(owning: handle, library))
+                } else {
+                    // OpenSSL's name for the end of the text.
+                    guard let reason = library.takeReason(), reason != "no start line" else { return parsed }
+                    // What follows may be sound. Each attempt reads on.
+                    parsed.damage = parsed.damage ?? (parsed.found.count + 1, reason)
+                }
             }
-            return found
         }
     }
 

@@ -31,8 +31,8 @@ enum SystemRoots {
     }
 
     private static func read(_ path: String) -> [Certificate] {
-        guard let bytes = try? readFile(path) else { return [] }
-        return (try? Certificate.read(bytes, from: path)) ?? []
+        guard let bytes = try? readFile(path), let library = try? OpenSSL.required() else { return [] }
+        return Certificate.sound(in: bytes, library)
     }
 
     /// The files that OpenSSL would find: eight digits of a hash, a dot and a number.

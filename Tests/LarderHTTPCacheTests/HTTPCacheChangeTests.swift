@@ -35,6 +35,18 @@ struct HTTPCacheChangeTests {
         }
     }
 
+    @Test func `a change by another spelling of a URL invalidates, and the spellings share a response`() async throws {
+        let stage = CacheStage(Origin(reply(fresh)))
+        let (typed, encoded) = ("http://origin.test/caf\u{E9}", "http://origin.test/caf%C3%A9")
+        _ = try await stage.get(url: typed)
+        #expect(try await stage.get(url: encoded).source == .hit)
+        _ = try await stage.get(url: encoded, method: .post)
+        stage.origin.answer { [fresh] _, _ in reply(fresh, "", status: 304) }
+        #expect(try await stage.get(url: typed).source == .revalidated)
+        await stage.cache.invalidate(url: typed)
+        #expect(try await stage.get(url: encoded).source == .revalidated)
+    }
+
     @Test func `a change whose outcome is not known invalidates, one that never left does not`() async throws {
         for (code, isInvalidated) in [
             (ErrorCode<TransportError>.interrupted, true), (.timedOut, true), (.cancelled, true), (.unreachable, false),

@@ -46,6 +46,16 @@ struct HTTPCacheStaleTests {
         }
     }
 
+    @Test func `a stored response stands in although the clock shows a time before it came`() async throws {
+        let stage = try await stage("max-age=60")
+        fail(stage, .unreachable)
+        stage.clock.set(wall: stage.clock.now - .seconds(2_000_000))
+        let response = try await stage.get()
+        #expect(response.source == .stale(.transportFailed(.unreachable)))
+        #expect(response.explanation.contains("not known"))
+        await #expect(throws: TransportError.self) { try await stage.get([.cacheControl: "max-stale=60"]) }
+    }
+
     @Test func `not if the cache was turned off while the request was in flight`() async throws {
         let stage = try await stage("max-age=60")
         stage.origin.answer { _, _ throws(TransportError) in throw TransportError(.timedOut, "late") }

@@ -27,6 +27,14 @@ struct DatabaseTests {
         #expect(statement.isNull(5))
     }
 
+    @Test func `a statement that is not in use holds no value`() throws {
+        let statement = try Database(.memory).prepare("SELECT ?1")
+        try statement.bind([1], at: 1)
+        #expect(try statement.step() && !statement.isNull(0))
+        statement.reset()
+        #expect(try statement.step() && statement.isNull(0))
+    }
+
     @Test func `a transaction that throws is rolled back, and a nested one reverts only its own changes`() throws {
         let database = try Database(.memory)
         try database.execute("CREATE TABLE t (x)")

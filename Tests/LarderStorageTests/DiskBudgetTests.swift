@@ -135,10 +135,16 @@ struct DiskBudgetTests {
         for index in 0..<20 { try store.put(fixture.entity("\(index)", payload(1))) }
         let all = try store.statistics().bytes
         #expect(all > 15_000)
+        _ = try store.emptyLog()
         free.withLock { $0 = 46_000 }
         try store.put(fixture.entity("20", payload(1)))
         #expect(try store.statistics().bytes <= all - 2_000 && fixture.events.evicted > 0)
-        free.withLock { $0 = 0 }
+        // What was evicted has not left the file yet, and is not evicted again.
+        let evicted = fixture.events.evicted
+        for _ in 0..<5 { try store.put(fixture.entity("20", payload(1))) }
+        #expect(fixture.events.evicted == evicted)
+        _ = try store.emptyLog()
+        free.withLock { $0 = -100_000 }
         try store.put(fixture.entity("21", payload(1)))
         let least = try store.statistics().bytes
         #expect(least <= 5_000 && least > 3_000, "\(least)")

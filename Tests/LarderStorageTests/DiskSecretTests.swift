@@ -1,3 +1,4 @@
+import Foundation
 import LarderStorage
 import LarderTime
 import SDKTestSupport
@@ -54,7 +55,7 @@ struct DiskSecretTests {
 
     /// Each kind of write that stores bytes of the caller.
     private static let writes: [String] = [
-        "entity", "large entity", "list", "record", "metadata", "token", "operation", "rejection",
+        "entity", "large entity", "list", "record", "metadata", "token", "operation", "rejection", "secret",
     ]
 
     private func write(_ kind: String, _ store: DiskStore) throws {
@@ -64,6 +65,7 @@ struct DiskSecretTests {
         case "list": _ = try store.write { try $0.put(list(secret)) }
         case "record": try store.put(fixture.record("r", secret))
         case "metadata": try store.write { try $0.setMetadata(secret, for: "m") }
+        case "secret": try store.setSecret(secret, for: "session")
         case "token": try store.write { try $0.setToken(String(decoding: secret, as: UTF8.self), for: "f") }
         case "operation":
             try store.write { _ = try $0.append(row(secret, key: String(decoding: secret, as: UTF8.self))) }
@@ -98,6 +100,7 @@ struct DiskSecretTests {
             try transaction.setToken(nil, for: "f")
             try transaction.removeOperation(1)
         }
+        try store.setSecret(nil, for: "session")
         while try !store.maintain() {}
         _ = try store.emptyLog()
         #expect(!isFound())
@@ -162,8 +165,47 @@ struct DiskSecretTests {
         _ = try store.emptyLog()
         #expect(!isFound())
         #expect(try store.metadata("m") == secret)
+        #expect(try store.secret("session") == secret)
         #expect(try store.read { try $0.outbox() }.first?.payload == secret)
         #expect(fixture.events.transformChanges == ["4 items, 0 operations"])
+    }
+
+    @Test func `a secret that was written without the transform is read before anything else opens the store`() throws {
+        try fixture.store().setSecret(secret, for: "session")
+        let store = try fixture.store { $0.transform = Mask(byte: 0x55) }
+        #expect(try store.secret("session") == secret)
+        #expect(!isFound())
+    }
+
+    @Test func `after a change of keys nothing but content needs the old one`() throws {
+        typealias Encryption = DiskStore.EncryptingTransform
+        let (old, new) = (try Encryption.makeKey(), try Encryption.makeKey())
+        for (index, keys) in [[old], [new, old], [new]].enumerated() {
+            let transform = try Encryption(keys: keys)
+            let store = try fixture.store { $0.transform = transform }
+            if index == 0 { for kind in Self.writes { try write(kind, store) } }
+            #expect(try store.metadata("m") == secret)
+            #expect(try store.token("f") == String(decoding: secret, as: UTF8.self))
+            #expect(try store.secret("session") == secret)
+            #expect(try store.read { try $0.outbox() }.map(\.payload) == [secret])
+            // What has the new key stays, too.
+            #expect(try store.entity(fixture.key("1"))?.payload == (index < 2 ? secret : nil))
+            if index == 1 { try store.put(fixture.entity("3", secret)) }
+            if index == 2 { #expect(try store.entity(fixture.key("3"))?.payload == secret) }
+        }
+        #expect(fixture.events.transformChanges.isEmpty)
+    }
+
+    @Test func `a removed secret leaves no file, also that of an interrupted write`() throws {
+        let store = try fixture.store()
+        try store.setSecret(secret, for: "session")
+        let path = fixture.directory.path + "/store.secret-session"
+        try FileManager.default.copyItem(atPath: path, toPath: path + ".new")
+        try store.setSecret(nil, for: "session")
+        #expect(!isFound())
+        try secret.withUnsafeBytes { try Data($0).write(to: URL(filePath: path + ".new")) }
+        try store.setSecret(nil, for: "session")
+        #expect(!isFound())
     }
 
     @Test func `while the key is not available, opening the store changes nothing`() throws {

@@ -12,6 +12,15 @@ struct DiskStoreTests {
 
     private let fixture = DiskFixture()
 
+    @Test func `identifiers are equal if their bytes are, in memory as on the disk`() throws {
+        let (composed, decomposed) = (fixture.key("caf\u{E9}"), fixture.key("cafe\u{301}"))
+        #expect(composed != decomposed && Set([composed, decomposed]).count == 2)
+        let store = try fixture.store()
+        try store.put(fixture.entity(composed.id, [1]))
+        try store.put(fixture.entity(decomposed.id, [2]))
+        #expect(try store.entity(composed)?.payload == [1])
+    }
+
     @Test func `every stored field is there after reopening`() throws {
         var entity = fixture.entity("1", [0, 255, 7], version: 4, entityTag: "\"a\u{0}b\"", completeness: .partial)
         entity.validatedAt = fixture.clock.now + .seconds(1)

@@ -40,6 +40,16 @@ struct EncryptingTransformTests {
         #expect(before.identifier == after.identifier)
     }
 
+    @Test func `printing a transform or a configuration with it does not show the key`() throws {
+        let key = try Encryption.makeKey()
+        let transform = try Encryption(keys: [key])
+        let shown = key.map { "\($0)" }.joined(separator: ", ")
+        #expect(!"\(transform)".contains(shown) && !String(reflecting: [transform]).contains(shown))
+        #expect(!String(reflecting: try AESGCM(key: key)).contains(shown))
+        #expect(transform.isCurrent(try transform.encode(text)))
+        #expect(try !Encryption(keys: [Encryption.makeKey(), key]).isCurrent(transform.encode(text)))
+    }
+
     @Test func `keys that cannot be used are refused`() {
         for keys: [[UInt8]] in [[], [[1, 2, 3]]] {
             let error = #expect(throws: TLSError.self) { try Encryption(keys: keys) }

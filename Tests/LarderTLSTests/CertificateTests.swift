@@ -36,6 +36,17 @@ struct CertificateTests {
         )
     }
 
+    @Test func `a damaged certificate among others is named, and only it is left out of the system's roots`() throws {
+        let found = try (1...3).map { try TLSAuthority(name: "Authority \($0)", now: noon).certificate }
+        var lines = found[1].pem.split(separator: "\n")
+        lines[2] = "this is not Base64!"
+        let text = Array((found[0].pem + lines.joined(separator: "\n") + "\n" + found[2].pem).utf8)
+        let error = #expect(throws: TLSError.self) { try Certificate.read(text, from: "'roots.pem'") }
+        #expect(error?.code == .invalidSettings)
+        #expect(error?.description.contains("Certificate 2 of 'roots.pem' is damaged") == true)
+        #expect(Certificate.sound(in: text, try .required()).map(\.der) == [found[0].der, found[2].der])
+    }
+
     @Test func `an authority that was stored issues certificates that the first one's clients trust`() throws {
         let first = try TLSAuthority(name: "Test Authority", now: noon)
         let second = try TLSAuthority(

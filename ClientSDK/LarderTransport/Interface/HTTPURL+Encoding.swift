@@ -18,9 +18,10 @@ extension HTTPURL {
         }
     }
 
-    /// A text without the spaces and control characters with which it is no URL: they are percent-encoded. Another text stays as it is.
+    /// A text without spaces, control characters and others than ASCII: they are percent-encoded, so that a URL has one spelling. Another text
+    /// stays as it is.
     static func encoded(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else { return text }
+        guard text.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) else { return text }
         return HTTPURL(encoding: text, schemes: [.http, .https, .ws, .wss])?.text ?? text
     }
 }
