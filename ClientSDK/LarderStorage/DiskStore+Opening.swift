@@ -117,7 +117,7 @@ extension DiskStore {
     }
 
     private func open(generation: Int) throws -> DiskConnection {
-        let database = try Database(.file(context.path), context.options(), faults: context.files.faults)
+        let database = try openDatabase()
         // A long read lets the log grow. Afterwards it is truncated to this.
         try database.execute("PRAGMA journal_size_limit = 4194304")
         // Debian's SQLite does this by default: removed content is overwritten.
@@ -142,6 +142,20 @@ extension DiskStore {
         }
         try connection.checkTransform()
         return connection
+    }
+
+    /// Opens the file. If the disk has no room for the index of its log, what is reserved for sending from the outbox makes room: otherwise
+    /// nothing could be read or sent.
+    private func openDatabase() throws -> Database {
+        func open() throws(SQLiteError) -> Database {
+            try Database(.file(context.path), context.options(), faults: context.files.faults)
+        }
+        do { return try open() } catch {
+            guard error.code == .full,
+                try DiskReserve(context).release() || DiskReserve(context, in: outboxDirectory).release()
+            else { throw error }
+            return try open()
+        }
     }
 
     private func hasOurTables(_ database: Database) throws(SQLiteError) -> Bool {

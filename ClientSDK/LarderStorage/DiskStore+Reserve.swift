@@ -4,16 +4,17 @@ import Synchronization
 /// Disk space that is reserved for sending the outbox: sending needs a write, and without it a disk filled by the outbox would stay
 /// full for ever.
 ///
-/// A file of fixed length that is removed when sending finds the disk full, and created again by the next operation that is added. While
+/// A file of fixed length that is removed when sending or opening finds the disk full, and created again by the next operation that is added. While
 /// there is no room for it, nothing is added to the outbox.
 struct DiskReserve {
     private let context: DiskContext
     private let path: String
     private let bytes: Int64
 
-    init(_ context: DiskContext) {
+    /// - Parameter directory: that of the outbox's store; nil: this is its store.
+    init(_ context: DiskContext, in directory: String? = nil) {
         self.context = context
-        path = context.configuration.directory + "/store.reserve"
+        path = (directory ?? context.configuration.directory) + "/store.reserve"
         bytes = context.configuration.outboxReserveBytes
     }
 

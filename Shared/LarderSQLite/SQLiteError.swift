@@ -28,6 +28,8 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The extended code of a read beyond the file's end: the file was truncated.
     package static let shortRead: Int32 = SQLITE_IOERR | (2 << 8)
+    /// `SQLITE_IOERR_SHMSIZE`.
+    private static let indexFull: Int32 = SQLITE_IOERR | (19 << 8)
 
     package let code: Code
     /// SQLite's extended code, which distinguishes variants of a primary code.
@@ -46,7 +48,9 @@ package struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     init(_ handle: OpaquePointer?, sql: String? = nil) {
         let extended = unsafe sqlite3_extended_errcode(handle)
         let message = unsafe String(cString: sqlite3_errmsg(handle))
-        self.init(code: Code(rawValue: extended & 0xFF), extendedCode: extended, message: message, sql: sql)
+        // The index of a log cannot grow: SQLite has no code for the reason, which is a full disk.
+        let code = extended == Self.indexFull ? .full : Code(rawValue: extended & 0xFF)
+        self.init(code: code, extendedCode: extended, message: message, sql: sql)
     }
 
     package var remedy: String {

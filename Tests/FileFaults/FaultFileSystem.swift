@@ -25,6 +25,7 @@ enum FaultFileSystem {
         static let lock = code(15)
         static let shmlock = code(20)
         static let shmmap = code(21)
+        static let shmsize = code(19)
 
         private static func code(_ kind: Int32) -> Int32 { SQLITE_IOERR | (kind << 8) }
 
@@ -200,6 +201,12 @@ enum FaultFileSystem {
         return unsafe plan._withUnsafeGuaranteedRef { $0.takeRoom(growth) }
     }
 
+    /// Whether there is room for more of the index of a log, whose bytes are not counted.
+    private static func hasRoom(_ file: UnsafeMutablePointer<sqlite3_file>, for bytes: Int64) -> Bool {
+        let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
+        return unsafe plan._withUnsafeGuaranteedRef { $0.room.map { $0 >= bytes } ?? true }
+    }
+
     private static func giveRoom(_ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: Int64) {
         let plan = unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self).pointee.plan
         unsafe plan._withUnsafeGuaranteedRef { $0.giveRoom(bytes) }
@@ -310,6 +317,9 @@ enum FaultFileSystem {
         unsafe table.pointee.xShmMap = { file, page, size, extends, output in
             guard let file = unsafe file, unsafe !isDead(file) else { return Failing.shmmap }
             let below = unsafe below(file)
+            let result = unsafe below.pointee.pMethods.pointee.xShmMap(below, page, size, 0, output)
+            guard result == SQLITE_OK, extends != 0, unsafe output?.pointee == nil else { return result }
+            guard unsafe hasRoom(file, for: Int64(size)) else { return Failing.shmsize }
             return unsafe below.pointee.pMethods.pointee.xShmMap(below, page, size, extends, output)
         }
         unsafe table.pointee.xShmLock = { file, first, count, flags in

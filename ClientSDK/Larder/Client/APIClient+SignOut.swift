@@ -7,7 +7,7 @@ import Synchronization
 extension APIClient {
     /// Signs out: ends all tasks, erases the account's data on this device, and then revokes the tokens at the server if it can be reached.
     ///
-    /// Unsent changes are lost; see `cache.outbox.status`. Nothing is left on the device when the revocation begins, which can take as long
+    /// Unsent changes are lost; see `Outbox.drain(within:)`. Nothing is left on the device when the revocation begins, which can take as long
     /// as a request. From now on changes are rejected with `.closed`, and `http` sends without credentials. A call while another one is
     /// in progress shares its result, and a call after a success does nothing: another client may have opened the account's directory. A call
     /// after such a client has followed a sign-out elsewhere erases nothing of it.

@@ -3,7 +3,7 @@ import LarderEvents
 public import LarderHTTPCache
 public import LarderImages
 public import LarderResources
-import LarderStorage
+public import LarderStorage
 public import LarderTelemetry
 public import LarderTransport
 import Synchronization
@@ -30,6 +30,9 @@ public final class APIClient: Sendable {
         /// The settings of the account's cache. With `.memory` as its storage, the standard, the cache opens a store in the account's
         /// directory.
         public var cache = CacheConfiguration()
+        /// Encodes everything that is stored in the account's directory, with pictures and tokens, such as `DiskStore.EncryptingTransform`; nil: as
+        /// `cache` says.
+        public var transform: (any DiskStore.PayloadTransform)?
         /// How the backend writes requests and replies.
         public var http = HTTPSource.Configuration()
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
@@ -149,6 +152,10 @@ public final class APIClient: Sendable {
         var settings = configuration.cache
         if case .memory = settings.storage {
             settings.storage = .directory(DiskStore.directory(forAccount: account, in: directory))
+        }
+        if let transform = configuration.transform, case .disk(var values) = settings.storage {
+            values.transform = transform
+            settings.storage = .disk(values)
         }
         let purgeable = configuration.purgeableDirectory.map { DiskStore.directory(forAccount: account, in: $0) }
         let recorderPath = Self.recorderPath(configuration.services, settings)

@@ -51,7 +51,7 @@ public struct Chat: Sendable {
             try await source.page(Self.path(conversation), request, by: .demo)
         }
         pages.isNewer = { CacheUpdate.isOlder($1, $0) }
-        pages.temporaryID = { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } }
+        pages.temporaryID = { $0.clientID.map { LocalID.prefix + $0 } }
         pages.tags = [LarderClient.everything]
         pages.isCached = client.isCached("chat")
         return pages

@@ -30,7 +30,7 @@ public struct Tasks: Sendable {
             of: WorkItem.self,
             where: { filter.contains($0) },
             sortedBy: { filter.areInIncreasingOrder($0, $1) },
-            temporaryID: { $0.isPending ? nil : $0.clientID.map { LocalID.prefix + $0 } },
+            temporaryID: { $0.clientID.map { LocalID.prefix + $0 } },
             freshness: Self.freshness
         ) { context in
             try await source.page(

@@ -60,6 +60,7 @@ extension Freshness {
             at now: WallTime
         ) {
             let isConfirmed = validatedAt != Freshness.Times.never
+            let isUncertain = isUncertain || freshness == .stale(.clockUncertain)
             let age = isUncertain || !isConfirmed ? nil : validatedAt.map { max(.zero, now - $0) }
             switch freshness {
             case .missing: self = isOffline ? .offline(nil) : isFetching ? .loading : .missing

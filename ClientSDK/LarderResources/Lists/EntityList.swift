@@ -45,12 +45,12 @@ extension EntityList {
             guard let changes = lookup.changes else { return list }
             let listed = Set(lookup.keys)
             // The temporary identifiers of confirmed entities, whether they belong to this list or not.
-            var confirmed = Set(list.items.compactMap(temporaryID))
+            var confirmed = Set(list.items.compactMap { $0.replacedID(temporaryID) })
             let others = changes.recorded.union(changes.pending).filter { !listed.contains($0) }
                 .sorted { $0.id < $1.id }
                 .compactMap { key in
                     lookup.candidate(Item.self, key) { item in
-                        temporaryID(item).map { _ = confirmed.insert($0) }
+                        item.replacedID(temporaryID).map { _ = confirmed.insert($0) }
                         return isMember(item)
                     }
                 }
@@ -66,4 +66,9 @@ extension EntityList {
         declared.shown = completeness
         return declared
     }
+}
+
+extension CacheEntity {
+    /// The identifier that it had before the source confirmed it. An item that was created on this device may state its own: it replaces none.
+    func replacedID(_ temporaryID: (Self) -> String?) -> String? { temporaryID(self).flatMap { $0 == entityID ? nil : $0 } }
 }

@@ -23,7 +23,8 @@ extension Outbox {
         return sequence
     }
 
-    /// The current state. The cost does not depend on the number of operations.
+    /// The current state, with the operations of other processes as far as this one has read them. The cost does not depend on the number of
+    /// operations.
     public var status: Outbox.Status { state.withLock { $0.queue.status } }
 
     /// The state, now and whenever it may have changed: an element may equal the one before. A slow reader gets the newest element.

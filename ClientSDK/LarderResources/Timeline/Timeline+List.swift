@@ -122,7 +122,7 @@ extension Timeline.List {
                 let list = try lookup.timeline(Item.self, details, opensAtItems: resource.isNewer != nil)
                 guard let temporaryID = resource.temporaryID, !list.localIDs.isEmpty else { return list }
                 // Local items whose server item is in the list.
-                let named = Set(list.items.compactMap(temporaryID)).intersection(list.localIDs)
+                let named = Set(list.items.compactMap { $0.replacedID(temporaryID) }).intersection(list.localIDs)
                 var shown = list.removing({ named.contains($0.entityID) }, andGaps: false)
                 shown.localIDs.subtract(named)
                 return shown

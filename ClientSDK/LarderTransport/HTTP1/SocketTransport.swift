@@ -123,6 +123,9 @@ public final class SocketTransport: Transport {
         try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.exchange(hop) }
     }
 
+    /// The server is silent on purpose: `LiveSync.longPoll` decides for how long.
+    private static let longPollTimeout = Duration.seconds(3_600)
+
     private func exchange(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let url = try HTTPURL(requested: request.url)
         let offers = configuration.acceptsCompression && Zlib.isAvailable && SocketRequest.offersCodings(request)
@@ -146,7 +149,8 @@ public final class SocketTransport: Transport {
             pool: pool
         )
         if Task.isCancelled { throw TransportError(.cancelled, "The request was cancelled before it was sent.") }
-        let patience = SocketTimeout(clock: clock, timeout: max(.zero, request.timeout ?? configuration.timeout))
+        let timeout = request.timeout ?? (request.isLongPoll ? Self.longPollTimeout : configuration.timeout)
+        let patience = SocketTimeout(clock: clock, timeout: max(.zero, timeout))
         // Released with the body; its release ends the exchange.
         let retainer = ExchangeRetainer(exchange, self)
         let timer = UploadTimer(patience)

@@ -190,14 +190,17 @@ struct DeclaredListTests {
         #expect(calls.withLock { $0 } > 0)
     }
 
-    @Test func `a created entity is shown once when an event brings it before its acknowledgement`() async throws {
+    @Test(arguments: [false, true])
+    func `a created entity is shown once when an event brings it before its acknowledgement`(_ namesItself: Bool)
+        async throws
+    {
         let cache = try await filled()
         let list = Resource<EntityList<Job>>.list(
             "jobs with temporary IDs",
             of: Job.self,
             where: { $0.status == 0 },
             sortedBy: Job.precedes,
-            temporaryID: { $0.id == "j8" ? "local-1" : nil }
+            temporaryID: { $0.id == "j8" || namesItself && $0.id == "local-1" ? "local-1" : nil }
         ) { [board] _ in .value(board.list(0)) }
         _ = try await cache.value(list)
         scene.isOnline.withLock { $0 = false }

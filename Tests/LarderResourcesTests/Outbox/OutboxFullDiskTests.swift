@@ -83,7 +83,8 @@ struct OutboxFullDiskTests {
         #expect(try fill(cache, operation, from: count) > count + 50)
     }
 
-    @Test func `a process that is restarted on a full disk drains too`() async throws {
+    @Test(arguments: [false, true])
+    func `a process that is restarted on a full disk drains too`(_ hasNoRoom: Bool) async throws {
         let faults = FaultPlan()
         var cache = try cache(faults)
         faults.limitRoom(to: 12 << 20)
@@ -92,7 +93,8 @@ struct OutboxFullDiskTests {
         let room = faults.room
         cache.close()
         let next = FaultPlan()
-        next.limitRoom(to: room)
+        // Not even for the index of a log.
+        next.limitRoom(to: hasNoRoom ? 0 : room)
         cache = try self.cache(next)
         cache.outbox.register(operation)
         cache.outbox.resume()

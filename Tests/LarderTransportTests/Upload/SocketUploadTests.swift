@@ -238,6 +238,19 @@ import Testing
         continuation.finish()
     }
 
+    @Test func `a long poll is not ended by the timeout of other requests`() async throws {
+        let server = try WireServer()
+        let clock = ManualClock()
+        var held = TransportRequest(url: "http://127.0.0.1:\(server.port)/x")
+        held.isLongPoll = true
+        let sending = send(SocketTransport(clock: clock), held)
+        let peer = try await server.accept()
+        _ = try await peer.readHead()
+        clock.advance(by: .seconds(59))
+        await peer.send(ok)
+        #expect(status(await sending.value) == 200)
+    }
+
     @Test func `a request with two contents is rejected`() async throws {
         var request = TransportRequest(method: .put, url: "http://127.0.0.1:1/", body: [1])
         request.upload = RequestBody([2])
