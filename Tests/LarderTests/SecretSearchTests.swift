@@ -67,9 +67,9 @@ struct SecretSearchTests {
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         var configuration = APIClient.Configuration(transport: transport)
         var store = DiskStore.Configuration(directory: directory.path + "/account", clock: clock)
-        store.transform = transform
         store.bytesMaximum = 1 << 20
         configuration.cache = CacheConfiguration(.disk(store))
+        configuration.transform = transform
         configuration.cache.wallClock = clock
         configuration.cache.monotonicClock = clock
         // Room for one picture.
