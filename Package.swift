@@ -78,7 +78,7 @@ let package = Package(
         library("LarderCoding", "Shared/LarderCoding"),
         library("LarderHTTP", "Shared/LarderHTTP", ["LarderTime", "LarderCoding"]),
         library("LarderHTTPWire", "Shared/LarderHTTPWire", ["LarderHTTP", "LarderCoding"]),
-        library("LarderSQLite", "Shared/LarderSQLite", ["CSQLite"]),
+        library("LarderSQLite", "Shared/LarderSQLite", ["CSQLite", "LarderTime"]),
         library("LarderTLS", "Shared/LarderTLS", ["LarderTime"]),
         library("LarderModels", "Shared/LarderModels"),
 

@@ -21,7 +21,7 @@ MODULES = {
     "LarderCoding": "",
     "LarderHTTP": "LarderTime LarderCoding",
     "LarderHTTPWire": "LarderHTTP",
-    "LarderSQLite": "",
+    "LarderSQLite": "LarderTime",
     "LarderTLS": "LarderTime",
     "LarderModels": "",
     "LarderArguments": "LarderCoding",

@@ -17,7 +17,7 @@ extension Backend {
         guard !path.utf8.contains(UInt8(ascii: "*")) else { return nil }
         let matches = routes(of: world).matches(bytes)
         guard matches.isEmpty else {
-            let methods = methods(of: matches, path, in: world)
+            let methods = methods(of: matches, in: world)
             guard let method, method != .head, method != .options, !methods.contains(method) else { return nil }
             return "\(path) takes \(methods.map(\.rawValue).joined(separator: ", ")), not \(method.rawValue)."
         }
@@ -25,12 +25,12 @@ extension Backend {
     }
 
     /// The methods that a path of a world takes. The same path is that of a list or of one document.
-    func methods(of matches: [RouteMatch], _ path: String, in world: World) -> [Method] {
-        guard matches.contains(where: { $0.route.template == "/{collection}" }) else { return matches.methods }
-        let name = PathTemplate.segments(Array(path.utf8)[...])?.first ?? ""
+    func methods(of matches: [RouteMatch], in world: World) -> [Method] {
+        let match = matches.first { ["/{collection}", "/{collection}/{id}/{children}"].contains($0.route.template) }
+        guard let match, let name = match.parameters.last else { return matches.methods }
         do {
             switch try world.read({ try $0.collections.find(name)?.isSingular }) {
-            case true?: return [.get, .put, .patch]
+            case true?: return match.parameters.count == 1 ? [.get, .put, .patch] : [.get]
             case false?: return [.get, .post]
             case nil: return matches.methods
             }

@@ -111,12 +111,15 @@ package struct Backend: Sendable {
             world.hasCollections && request.method != .options
             ? reasonNoCollection(request.method, request.pathText, in: world) : nil
         let matches = reason == nil ? routes(of: world).matches(request.path) : []
-        if let match = matches.accepting(request.method).first {
+        // A list takes other methods than a document at the same path.
+        if let match = matches.accepting(request.method).first,
+            request.method.isSafe || methods(of: matches, in: world).contains(request.method)
+        {
             return try match.route.answer(Call(request, exchange, owner, match, version))
         }
         // A path that only a custom route serves has no collection.
         let isOwn = !own.isEmpty && reasonNoCollection(.get, request.pathText, in: world) != nil
-        let methods = own.methods + (isOwn ? [] : self.methods(of: matches, request.pathText, in: world))
+        let methods = own.methods + (isOwn ? [] : self.methods(of: matches, in: world))
         let describesDemo = servesDemo && !world.hasCollections
         guard methods.isEmpty else {
             if !own.answering(request).isEmpty {

@@ -270,7 +270,7 @@ public struct JournalRecord: Sendable, CustomStringConvertible {
     /// The outcome: `complete`, `reset`, `closed`, `truncated`, `silent`, `stalled`, `abandoned`, `cut`.
     public var outcome: String { entry.outcome }
     /// The names of the applied faults.
-    public var faults: [String] { entry.trace?.decisions.map(\.fault.id) ?? [] }
+    public var faults: [String] { entry.faults }
     /// What a fault did to a frame: `lost`, `delayed`, `doubled`, `reordered`, `held back` or `silenced`; nil for nothing.
     public var injectedFault: String? { if case .frame(let frame) = entry.kind { frame.injectedFault } else { nil } }
     /// The number of the connection in the world.

@@ -44,9 +44,9 @@ enum CommandUsage {
                 "TIME to advance: 90, 1h30m, 250ms"
             ),
             CommandEntry(
-                "conduct [--fail-on RULE,… | --fail-on any]",
+                "conduct [--device NAME] [--fail-on RULE,… | --fail-on any]",
                 "a report of client behaviour; exit code 1 after a finding of these rules",
-                options: ["--fail-on"]
+                options: ["--device", "--fail-on"]
             ),
             CommandEntry(
                 "faults [list | add JSON | script JSON | remove ID | clear]",
@@ -58,7 +58,10 @@ enum CommandUsage {
                 #"holds exchanges: gates add '{"id":"g","match":{"path":"/todos"}}'"#
             ),
             CommandEntry("held [list | NUMBER release | NUMBER answer JSON]"),
-            CommandEntry("journal [list | NUMBER [curl] | har [FILE] | clear]"),
+            CommandEntry(
+                "journal [list [--device NAME] | NUMBER [curl] | har [FILE] | clear]",
+                options: ["--device"]
+            ),
             CommandEntry("ledger", "checks the consistency of the ledger"),
             CommandEntry("metrics", "counters and gauges in the text format of Prometheus"),
             CommandEntry("journey [list | NAME [off]]", "simulates a network"),

@@ -9,6 +9,8 @@ struct ControlCommand {
     private var world: String?
     private var token: String? = Environment["LARDER_CONTROL_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
     private var isJSON = false
+    /// Whose exchanges are wanted; nil: everybody's.
+    private var device: String?
     /// The rules of the conduct report that must have no finding.
     private var failOn: Set<String>?
     private var words: [String]
@@ -34,6 +36,7 @@ struct ControlCommand {
             .init(
                 "OPTIONS OF SINGLE COMMANDS",
                 [
+                    .init("--device", "NAME", "journal, conduct: only of this device (Larder-Device)", \.device),
                     .init(
                         "--fail-on",
                         "RULES",
@@ -45,7 +48,7 @@ struct ControlCommand {
                         """
                     ) {
                         (command, text) throws(UsageError) in command.failOn = try rules(text)
-                    }
+                    },
                 ]
             ),
         ])
@@ -64,6 +67,9 @@ struct ControlCommand {
             throw UsageError(message: "--fail-on is an option of larder-server conduct")
         }
         if words.count == 2, words[1] == "list" { words.removeLast() }
+        guard device == nil || words.first == "conduct" || words == ["journal"] else {
+            throw UsageError(message: "--device is an option of larder-server journal and of larder-server conduct")
+        }
         // Once: a document may come from standard input.
         guard let request = try ControlRequest(words) else {
             if words.count == 3, words.starts(with: ["clock", "advance"]) {
@@ -80,7 +86,12 @@ struct ControlCommand {
         guard let request else { return }
         var fields = [("Accept", isJSON ? "application/json" : request.accept)]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
-        let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields, request.body)
+        let reply = try ControlClient(server).ask(
+            request.method,
+            request.target(in: world, of: device),
+            fields,
+            request.body
+        )
         if reply.status < 400, let path = request.file {
             try SourceFile.write(reply.body, to: path)
             let count = try JSONParser.parse(reply.body)["log"]?["entries"]?.array?.count ?? 0
@@ -109,7 +120,7 @@ struct ControlCommand {
     /// Exits with 1 if the conduct report has a finding of one of the rules.
     private func judge(_ rules: Set<String>, _ request: ControlRequest, _ fields: [(String, String)]) throws {
         let fields = fields.filter { $0.0 != "Accept" } + [("Accept", "application/json")]
-        let reply = try ControlClient(server).ask(request.method, request.target(in: world), fields)
+        let reply = try ControlClient(server).ask(request.method, request.target(in: world, of: device), fields)
         let findings = try JSONParser.parse(reply.body)["findings"]?.array ?? []
         let broken = findings.compactMap { $0["rule"]?.string }.filter { rules.contains($0) }
         let names = Set(broken).sorted().joined(separator: ", ")

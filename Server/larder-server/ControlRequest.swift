@@ -162,8 +162,13 @@ struct ControlRequest {
         }
     }
 
-    /// Path and query for a world; nil for `main`.
-    func target(in world: String?) -> String {
-        "/_larder/" + (world.map { "worlds/\(QueryString.percentEncoded($0))/" } ?? "") + path
+    /// Path and query.
+    ///
+    /// - Parameters:
+    ///   - world: nil for `main`.
+    ///   - device: whose exchanges are wanted; nil: everybody's.
+    func target(in world: String?, of device: String?) -> String {
+        let query = device.map { "\(path.contains("?") ? "&" : "?")device=\(QueryString.percentEncoded($0))" } ?? ""
+        return "/_larder/" + (world.map { "worlds/\(QueryString.percentEncoded($0))/" } ?? "") + path + query
     }
 }

@@ -17,7 +17,8 @@ struct ScenarioReport {
     /// The report of a scenario that could not be judged.
     init(failing scenario: Scenario, _ error: any Error) {
         let outcome = ScenarioRun.Result.Outcome.failed(["the scenario could not be judged: \(error)"])
-        result = ScenarioRun.Result(name: scenario.name, outcome: outcome, exchanges: 0)
+        let (name, requirement) = (scenario.name, scenario.requirement)
+        result = ScenarioRun.Result(name: name, outcome: outcome, exchanges: 0, requirement: requirement)
         ending = ChildProcess.Ending(code: nil, timedOut: false, output: "")
         seconds = 0
     }
@@ -37,11 +38,17 @@ struct ScenarioReport {
         return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
-    /// What the command has said, if it did not end well.
+    /// The maximum number of exchanges that are shown. A client in a loop can make thousands.
+    private static let stepsMaximum = 100
+
+    /// What was expected and what came, if it was not passed: each exchange, the end of the command, and all that it has printed.
     private var notes: [String] {
         guard !isPassed else { return [] }
-        let last = ending.output.split(whereSeparator: \.isNewline).suffix(1).map { "its last line: \($0)" }
-        return (ending.isSuccess ? [] : ["the command \(ending.description)"]) + last
+        let omitted = max(0, result.steps.count - Self.stepsMaximum)
+        let steps = (omitted > 0 ? ["(\(omitted) earlier exchanges)"] : []) + result.steps.suffix(Self.stepsMaximum)
+        let output = ending.output.split(whereSeparator: \.isNewline).map { "  \($0)" }
+        return ["expected: \(result.requirement)"] + steps + ["the command \(ending.description)"]
+            + (output.isEmpty ? [] : ["its output:"] + output)
     }
 
     /// The lines for the terminal.

@@ -195,7 +195,7 @@ import Glibc
             try execute("COMMIT")
             return result
         } catch {
-            rollback()
+            rollBack()
             throw error
         }
     }
@@ -209,13 +209,10 @@ import Glibc
         do {
             try execute("COMMIT")
         } catch {
-            rollback()
+            rollBack()
             throw error
         }
     }
-
-    /// Reverts everything since `begin`.
-    package func rollBack() { rollback() }
 
     private func savepoint<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws -> Result {
         try execute("SAVEPOINT nested")
@@ -232,7 +229,8 @@ import Glibc
         }
     }
 
-    private func rollback() {
+    /// Reverts everything since the beginning of the transaction.
+    package func rollBack() {
         // SQLite rolls back by itself after some errors; then there is nothing left to do.
         if unsafe sqlite3_get_autocommit(handle) == 0 { unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
     }

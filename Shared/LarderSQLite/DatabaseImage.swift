@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import LarderTime
 
 /// A whole database in an unnamed file, from which any number of in-memory databases can start.
 ///
@@ -63,31 +64,12 @@ package final class DatabaseImage: Sendable {
         self.init(descriptor: descriptor, byteCount: bytes.count)
     }
 
-    /// Writes the image atomically to a file that only its owner may read.
-    package func write(to path: String) throws(SQLiteError) {
-        let temporary = path + ".new-\(getpid())"
-        let target = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard target >= 0 else { throw Self.error(temporary) }
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        var offset = 0
-        var isWritten = true
-        while offset < byteCount, isWritten {
-            let count = unsafe pread(descriptor, &buffer, min(buffer.count, byteCount - offset), off_t(offset))
-            let written = count > 0 ? unsafe pwrite(target, &buffer, count, off_t(offset)) : -1
-            isWritten = count > 0 && written == count
-            offset += max(0, count)
+    /// A copy of the whole database.
+    package func bytes() throws(SQLiteError) -> [UInt8] {
+        guard let bytes = FileBytes.read(descriptor, first: byteCount), bytes.count == byteCount else {
+            throw Self.error("the copy of a database")
         }
-        let failure = isWritten ? nil : Self.error(temporary)
-        close(target)
-        if let failure {
-            unsafe unlink(temporary)
-            throw failure
-        }
-        guard unsafe rename(temporary, path) == 0 else {
-            let error = Self.error(path)
-            unsafe unlink(temporary)
-            throw error
-        }
+        return bytes
     }
 
     /// Maps the image, with room to grow; nil if the system rejects.

@@ -13,11 +13,9 @@ package final class TLSClient: Sendable {
     /// Reads roots, pins and the identity. Files and the system's roots are read before it returns, which takes up to 100 milliseconds;
     /// sessions read none.
     ///
-    /// - Throws: `.unavailable`, `.invalidSettings`.
-    package convenience init(_ settings: TLSSettings) throws(TLSError) { try self.init(settings, maximumVersion: nil) }
-
     /// - Parameter maximumVersion: for tests with older peers.
-    init(_ settings: TLSSettings, maximumVersion: Int?) throws(TLSError) {
+    /// - Throws: `.unavailable`, `.invalidSettings`.
+    package init(_ settings: TLSSettings, maximumVersion: Int? = nil) throws(TLSError) {
         self.settings = settings
         for pin in settings.pinnedKeyHashes where pin.count != 32 {
             throw TLSError(

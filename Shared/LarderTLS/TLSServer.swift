@@ -10,25 +10,12 @@ package final class TLSServer: Sendable {
     ///   - resumesSessions: whether clients may resume sessions. A resumed session shows no certificate.
     ///   - clientRoots: if it is not empty, clients must show a certificate that one of these authorities has signed.
     ///   - identity: the certificate for a host, or without one; nil rejects the client. Called on the thread that calls the session.
+    ///   - maximumVersion: for tests of older peers.
     /// - Throws: `.unavailable`.
-    package convenience init(
+    package init(
         resumesSessions: Bool = true,
         clientRoots: [Certificate] = [],
-        identity: @escaping @Sendable (_ host: String?) -> TLSIdentity?
-    ) throws(TLSError) {
-        try self.init(
-            resumesSessions: resumesSessions,
-            clientRoots: clientRoots,
-            maximumVersion: nil,
-            identity: identity
-        )
-    }
-
-    /// - Parameter maximumVersion: for tests of older peers.
-    init(
-        resumesSessions: Bool = true,
-        clientRoots: [Certificate] = [],
-        maximumVersion: Int?,
+        maximumVersion: Int? = nil,
         identity: @escaping @Sendable (_ host: String?) -> TLSIdentity?
     ) throws(TLSError) {
         self.identity = identity

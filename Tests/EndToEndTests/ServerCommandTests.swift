@@ -82,6 +82,7 @@ struct ServerCommandTests {
             (["proxy"], "usage: larder-server proxy"),
             (["proxy", "--to", "http://x", "--play", "f"], "omit --to"), (["--quiet=1"], "takes no value"),
             (["-p", "x"], "0 to 65535"), (["faults", "--fail-on", "any"], "an option of larder-server conduct"),
+            (["journal", "clear", "--device", "a"], "--device"), (["ledger", "--device", "a"], "--device"),
             (["certificate", "--format", "der"], "add --output FILE"), (["certificate", "--nope"], "usage:"),
         ]
         for (words, text) in table { try await expect(words, 2, text) }

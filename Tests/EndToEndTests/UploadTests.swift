@@ -26,8 +26,6 @@ private final class Receiver: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) {}
 }
 

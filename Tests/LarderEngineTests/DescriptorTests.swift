@@ -14,7 +14,6 @@ struct DescriptorTests {
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
         func finished(_ record: ExchangeRecord) {}
-        func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     }
 
     /// The number of server-side sockets on the port that a process still holds.

@@ -23,8 +23,6 @@ final class EchoHandler: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) {}
 
     final class Messages: ChannelHandler {

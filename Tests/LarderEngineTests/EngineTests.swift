@@ -27,8 +27,6 @@ private final class Mirror: ExchangeHandler {
         Reply(status: rejection.status, body: .bytes(Array(rejection.detail.utf8)))
     }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
 }
 

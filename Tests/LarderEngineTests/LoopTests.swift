@@ -18,7 +18,6 @@ private final class JobCount: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     func finished(_ record: ExchangeRecord) {}
 }
 
@@ -62,6 +61,59 @@ struct LoopTests {
         let loop = server.loops[0]
         loop.beginStop(grace: .seconds(-60))
         #expect(!loop.step() && loop.untilNextStep == nil)
+        loop.end()
+    }
+
+    /// The user of a watched descriptor; counts its events.
+    private final class CountingUser: DescriptorUser {
+        var events = 0
+        let act: () -> Void
+
+        init(_ act: @escaping () -> Void = {}) { self.act = act }
+
+        func ready(_ readiness: Readiness) {
+            events += 1
+            act()
+        }
+    }
+
+    /// A pair of connected sockets, of which the first one is readable.
+    private static func readablePair() -> [Int32] {
+        var ends: [Int32] = [-1, -1]
+        _ = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+        _ = unsafe Glibc.write(ends[1], "x", 1)
+        return ends
+    }
+
+    @Test func `a descriptor that is reused within a turn gets no event of its predecessor`() throws {
+        var configuration = ServerConfiguration()
+        configuration.isStepped = true
+        configuration.poller = .poll
+        let server = try HTTPServer(configuration, handler: EchoHandler())
+        let loop = server.loops[0]
+        let pairs = [Self.readablePair(), Self.readablePair()].sorted { $0[0] < $1[0] }
+        let silent = Self.readablePair()
+        var byte: UInt8 = 0
+        _ = unsafe Glibc.read(silent[0], &byte, 1)
+        let (first, second) = (pairs[0][0], pairs[1][0])
+        let successor = CountingUser()
+        let predecessor = CountingUser()
+        try loop.watch(second, for: .read, user: predecessor)
+        // Its event is the first one of the turn, because its descriptor is the lowest.
+        let closing = CountingUser {
+            loop.forget(second)
+            loop.forget(first)
+            _ = dup2(silent[0], second)
+            #expect(throws: Never.self) { try loop.watch(second, for: .read, user: successor) }
+        }
+        try loop.watch(first, for: .read, user: closing)
+        _ = loop.step()
+        #expect(closing.events == 1 && predecessor.events == 0 && successor.events == 0)
+        _ = unsafe Glibc.write(silent[1], "y", 1)
+        _ = loop.step()
+        #expect(successor.events == 1)
+        loop.forget(second)
+        for descriptor in pairs.joined() + silent { close(descriptor) }
         loop.end()
     }
 

@@ -33,7 +33,6 @@ struct RecordTimeTests {
         }
 
         func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-        func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
         func finished(_ record: ExchangeRecord) { records.withLock { $0.append(record) } }
     }
 

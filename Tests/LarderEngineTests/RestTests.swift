@@ -21,7 +21,6 @@ private final class Keeper: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -260,7 +260,5 @@ private final class LargeReplies: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) {}
 }

@@ -38,8 +38,6 @@ private final class Tunneller: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) {}
 }
 

@@ -17,8 +17,6 @@ private final class Keeper: ExchangeHandler {
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: rejection.status) }
 
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
-
     func finished(_ record: ExchangeRecord) {}
 }
 
@@ -35,8 +33,6 @@ private final class Notebook: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { Reply(status: .badRequest, body: .bytes(Array("no".utf8))) }
-
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 
     func finished(_ record: ExchangeRecord) {
         if record.isComplete { told.withLock { $0.append(record.request.pathText) } }

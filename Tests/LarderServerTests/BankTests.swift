@@ -44,6 +44,21 @@ struct BankTests {
         #expect(try found == first.json["id"])
     }
 
+    @Test func `a key in several field lines is one value`() async throws {
+        let scene = try Scene()
+        let (mine, other, _) = try await accounts(scene)
+        func transfer(_ value: String) async throws -> RawReply {
+            try await scene.ask("POST", "/v1/transfers", body(mine, other, 5), ["Idempotency-Key": value])
+        }
+        let quoted = try await transfer("\"a\"\r\nIdempotency-Key: \"b\"")
+        #expect(quoted.status == 400 && quoted.problem == "invalid-parameter")
+        #expect(try await transfer("a\r\nIdempotency-Key: b").status == 201)
+        // Neither line was a key by itself.
+        for key in ["a", "b"] { #expect(try await transfer(key).field("Idempotent-Replayed") == nil) }
+        #expect(try await transfer("a, b").field("Idempotent-Replayed") == "true")
+        #expect(await scene.backend.main.conduct.findings.isEmpty)
+    }
+
     @Test func `a key is bound to its body, its caller and its day`() async throws {
         let scene = try Scene()
         let (mine, other, handle) = try await accounts(scene)

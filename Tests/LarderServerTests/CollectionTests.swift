@@ -122,6 +122,22 @@ struct CollectionTests {
         #expect(try await Shop(files).ask("GET", "/notes/a%20b").status == 200)
     }
 
+    @Test(arguments: [
+        ("PUT", "/todos", "GET, HEAD, OPTIONS, POST"), ("PATCH", "/todos", "GET, HEAD, OPTIONS, POST"),
+        ("POST", "/about", "GET, HEAD, OPTIONS, PATCH, PUT"), ("POST", "/todos/1/about", "GET, HEAD, OPTIONS"),
+    ])
+    func `a method that a path does not take is rejected before its body`(method: String, path: String, allow: String)
+        async throws
+    {
+        let shop = try CollectionShop(["todos.json": CollectionShop.todos, "about.json": #"{"name":"x"}"#])
+        for body in ["[]", "{", "{}"] {
+            let reply = try await shop.ask(method, path, body)
+            #expect(reply.status == 405 && reply.field("Allow") == allow, "\(body): \(reply.head)")
+        }
+        let options = try await shop.ask("OPTIONS", path)
+        #expect(options.status == 204 && options.field("Allow") == allow)
+    }
+
     @Test func `a repeated key creates one document`() async throws {
         let shop = try CollectionShop()
         let key = ["Idempotency-Key": "k-1"]

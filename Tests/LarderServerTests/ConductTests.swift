@@ -1,3 +1,4 @@
+import LarderCoding
 import LarderTime
 import TestSupport
 import Testing
@@ -454,6 +455,22 @@ struct ConductTests {
         let findings = await stage.world.conduct.findings.filter { $0.rule == .retriedTooSoon }
         #expect(findings.count == count)
         #expect(findings.allSatisfy { $0.detail.contains("retried 2 ms too soon") }, "\(findings)")
+    }
+
+    @Test func `the report of one device has its exchanges and findings only`() async throws {
+        let stage = try Stage()
+        for device in ["a", "a", "b"] {
+            let fields = ["Larder-Device": device]
+            #expect(try await stage.ask("GET", "/v1/profiles/user_1", as: nil, fields: fields).status == 200)
+        }
+        func report(_ query: String) async throws -> [Int64] {
+            let json = try await stage.ask("GET", "/_larder/conduct" + query).json
+            return [json["exchanges"]?.integer ?? -1, Int64(json["findings"]?.array?.count ?? -1)]
+        }
+        #expect(try await report("?device=a") == [2, 2])
+        #expect(try await report("?device=b") == [1, 0])
+        #expect(try await report("?findings=5") == [3, 2])
+        #expect(try await stage.ask("GET", "/_larder/conduct?devise=a").status == 400)
     }
 
     @Test(arguments: [

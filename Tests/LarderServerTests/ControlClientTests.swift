@@ -93,6 +93,8 @@ struct ControlClientTests {
         (["journey", "a b", "off"], "DELETE /_larder/journeys/a%20b", ""),
         (["held", "1 2", "release"], "POST /_larder/held/1%202/release", ""),
         (["--world", "a b", "ledger"], "GET /_larder/worlds/a%20b/oracles/ledger", ""),
+        (["journal", "--device", "a b"], "GET /_larder/journal?limit=10000&device=a%20b", ""),
+        (["conduct", "--device=a&b"], "GET /_larder/conduct?device=a%26b", ""),
     ])
     func `words of a command are sent as one name or string each`(_ words: [String], _ line: String, _ body: String)
         async throws

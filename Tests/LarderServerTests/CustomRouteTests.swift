@@ -347,8 +347,11 @@ struct CustomRouteTests {
         await reached { main.world.clock.waitCount == 0 }
     }
 
-    @Test func `a key is in flight while its reply is delayed`() async throws {
-        let site = try RouteSite(routes: #"{"method": "POST", "path": "/a", "delaySeconds": 3600, "text": "late"}"#)
+    @Test(arguments: [false, true]) func `a key is in flight while its reply is delayed`(isInFront: Bool) async throws {
+        let routes = #"{"routes": [{"method": "POST", "path": "/a", "delaySeconds": 3600, "text": "late"}]}"#
+        let server = try RouteSite(routes: #"{"path": "/own", "text": "behind"}"#)
+        let url = try #require(HTTPURL(server.backend.url))
+        let site = try RouteSite(["routes.json": routes]) { if isInFront { $0.origin = .server(url) } }
         let main = site.backend.main
         let key = ["Idempotency-Key": "k"]
         let first = try site.send("POST", "/a", "{}", key)

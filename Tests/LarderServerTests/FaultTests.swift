@@ -42,6 +42,24 @@ struct FaultTests {
         #expect(await client.isClosedByPeer())
     }
 
+    @Test func `a generated name is that of no other fault, also of an earlier one`() async throws {
+        let stage = try Stage()
+        func names(_ faults: Fault...) throws -> [String] { try faults.flatMap { try stage.world.set($0).map(\.id) } }
+        var known = try names(Fault(.reset), Fault(id: "fault-3", .reset))
+        stage.world.removeFaults()
+        known += try names(Fault(.reset), Fault(.reset))
+        try stage.world.reset()
+        known += try stage.world.set(Fault(.reset), Fault(id: "fault-8", .reset), Fault(.reset)).map(\.id)
+        _ = try await stage.ask("PUT", "/_larder/faults", #"{"faults":[{"action":{"type":"reset"}}]}"#)
+        known += stage.world.faults.map(\.fault.id)
+        let both = try stage.world.set(Fault(.reset), Fault(id: "fault-12", .reset))
+        known += both.map(\.id)
+        #expect(Set(known).count == known.count, "\(known)")
+        #expect(stage.world.faults.count == 3)
+        _ = try names(Fault(id: "fault-9223372036854775807", .reset))
+        #expect(try names(Fault(.reset)) == ["fault-14"])
+    }
+
     @Test func `a transfer with a lost reply is committed once, and its key returns the outcome`()
         async throws
     {

@@ -184,8 +184,17 @@ struct ScenarioTests {
         _ = try await send(run, "GET", "/books/1")
         #expect(try await run.judge().outcome == .passed)
         _ = try await send(run, "GET", "/last")
-        guard case .failed = try await run.judge().outcome else { throw ScenarioError(description: "passed") }
+        let failed = try await run.judge()
+        guard case .failed = failed.outcome else { throw ScenarioError(description: "passed") }
         await run.stop()
+        // Every step, what was expected, and what came.
+        let ending = ChildProcess.Ending(code: 0, timedOut: false, output: "begin\nend\n")
+        let line = ScenarioReport(result: failed, ending: ending, seconds: 1).line
+        let parts = [
+            "expected: \(own[1].requirement)", "#1 GET /books/1 → 200 (complete)", "#2 GET /last → 200 (complete)",
+            "begin\n", "end",
+        ]
+        for part in parts { #expect(line.contains(part), "\(part): \(line)") }
         withExtendedLifetime(directory) {}
     }
 
@@ -217,7 +226,7 @@ struct ScenarioTests {
         ]
         return outcomes.enumerated().map { index, outcome in
             ScenarioReport(
-                result: .init(name: "case-\(index)", outcome: outcome, exchanges: 2),
+                result: .init(name: "case-\(index)", outcome: outcome, exchanges: 2, requirement: "r"),
                 ending: ending,
                 seconds: 1.5
             )
@@ -228,7 +237,7 @@ struct ScenarioTests {
         let reports = reports()
         #expect(reports.map(\.isPassed) == [true, false, false])
         #expect(reports[0].line.hasPrefix("passed"))
-        #expect(reports[1].line.contains("sent \"twice\"") && reports[1].line.contains("its last line: <last>"))
+        #expect(reports[1].line.contains("sent \"twice\"") && reports[1].line.contains("  <last>"))
         #expect(reports[2].line.hasPrefix("not exercised"))
         #expect(ScenarioReport.summary(reports).hasSuffix("3 scenarios: 1 passed, 1 failed, 1 not exercised"))
         #expect(reports[0].tap(1) == "ok 1 - case-0")
@@ -405,7 +414,7 @@ struct ScenarioTests {
     }
 
     @Test func `one exchange and one scenario are no plural`() {
-        let result = ScenarioRun.Result(name: "a", outcome: .passed, exchanges: 1)
+        let result = ScenarioRun.Result(name: "a", outcome: .passed, exchanges: 1, requirement: "r")
         let ending = ChildProcess.Ending(code: 0, timedOut: false, output: "")
         let report = ScenarioReport(result: result, ending: ending, seconds: 1)
         #expect(report.line.contains(" 1 exchange  "))

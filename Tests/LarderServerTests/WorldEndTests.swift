@@ -176,7 +176,7 @@ struct WorldEndTests {
         let database = try Database(.memory)
         try WorldSchema.migrations.run(on: database)
         try database.setUserVersion(99)
-        try database.image().write(to: folder.path + "/later.larder")
+        try SourceFile.replace(folder.path + "/later.larder", with: database.image().bytes())
         let stage = try Stage { $0.snapshotsDirectory = folder.path }
         let reply = try await stage.ask("POST", "/_larder/snapshots/later/restore", as: nil)
         #expect(reply.status == 400 && reply.text.contains("schema version 99"))

@@ -15,7 +15,7 @@ package enum Idempotency {
         isKeyRequired: Bool,
         _ operation: (Store, inout Commit) throws -> Reply?
     ) throws(Problem) -> Reply? {
-        guard let field = call.request.fields[.idempotencyKey] else {
+        guard let field = call.request.fields.combined(.idempotencyKey) else {
             guard !isKeyRequired else {
                 throw ProblemType.idempotencyKeyMissing("\(route(call)) needs an Idempotency-Key.")
             }

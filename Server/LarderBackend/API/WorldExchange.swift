@@ -1,5 +1,6 @@
 package import LarderEngine
 package import LarderHTTP
+package import LarderTime
 package import Synchronization
 
 /// An exchange with a world: what the control plane, the backend and the journal share about it, found once.
@@ -23,6 +24,8 @@ package final class WorldExchange: @unchecked Sendable {
     package let world: World
     /// The length in bytes of the world's prefix in the path.
     package let prefixLength: Int
+    /// The number of the connection in the world, from 1, and when its first exchange there began. The backend does not use them.
+    package let connection: (index: Int, since: MonotonicTime)
     /// The custom routes for the path when the exchange began, whatever the method.
     package let customRoutes: [RouteMatch]
     package var deviations = Deviations()
@@ -42,8 +45,14 @@ package final class WorldExchange: @unchecked Sendable {
     var sequel: ReplySequel?
     private var known: (session: SessionRow, stamp: UInt64)?
 
-    package init(_ world: World, prefixLength: Int = 0, _ customRoutes: [RouteMatch] = []) {
+    package init(
+        _ world: World,
+        prefixLength: Int = 0,
+        connection: (index: Int, since: MonotonicTime) = (0, MonotonicTime(nanoseconds: 0)),
+        _ customRoutes: [RouteMatch] = []
+    ) {
         (self.world, self.prefixLength, self.customRoutes) = (world, prefixLength, customRoutes)
+        self.connection = connection
     }
 
     /// The session of the request's token; nil without one. It is found again only after a commit.

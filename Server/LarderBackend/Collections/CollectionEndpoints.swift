@@ -111,12 +111,6 @@ enum CollectionEndpoints {
     private static func existing(_ call: Call, in store: Store) throws -> EntityRow {
         let (name, id) = (call.parameters[0], call.parameters.count > 1 ? call.parameters[1] : "")
         let collection = try collection(name, call, in: store)
-        if !collection.isSingular, id.isEmpty {
-            throw ProblemType.methodNotAllowed(
-                "/\(name) is a list. PUT and PATCH take one of its documents, such as /\(name)/1.",
-                fields: [.allow: "GET, HEAD, OPTIONS, POST"]
-            )
-        }
         guard let row = try store.collections.document(id, in: collection) else {
             throw ProblemType.notFound(
                 "/\(name) has no document \(id.prefix(DocumentID.lengthMaximum)). GET /\(name) lists all."
@@ -140,12 +134,6 @@ enum CollectionEndpoints {
                 document[CollectionRelations.foreignKey(call.parameters[0])] = parent.members["id"]
             }
             let collection = try collection(name, call, in: store)
-            guard !collection.isSingular else {
-                throw ProblemType.methodNotAllowed(
-                    "/\(name) is one document. Replace it with PUT or change it with PATCH.",
-                    fields: [.allow: "GET, HEAD, OPTIONS, PATCH, PUT"]
-                )
-            }
             let id = try wanted ?? newID(collection, call.world.seed, in: store)
             if wanted == nil {
                 document = JSONObject([JSONObject.Member(name: "id", value: id.json)] + document.members)

@@ -22,7 +22,7 @@ extension Call {
             owner.sequel = nil
             return reply
         }
-        if !request.method.isSafe, request.fields[.idempotencyKey] != nil {
+        if !request.method.isSafe, request.fields.range(of: "idempotency-key") != nil {
             // The first reply is given again, whatever the conditions are by now. A replay has no sequel.
             return try Idempotency.run(self, isKeyRequired: false) { store, _ in try render(store, .kept) }
         }

@@ -1,6 +1,6 @@
 import LarderCoding
-import LarderEngine
-import LarderHTTP
+package import LarderEngine
+package import LarderHTTP
 import LarderTime
 import Synchronization
 
@@ -200,7 +200,7 @@ final class Representation: Sendable {
 
 extension Preconditions {
     /// The conditions in the header fields of a request.
-    init(_ request: borrowing Request) {
+    package init(_ request: borrowing Request) {
         self.init(
             ifMatch: request.fields.combined(.ifMatch),
             ifNoneMatch: request.fields.combined(.ifNoneMatch),

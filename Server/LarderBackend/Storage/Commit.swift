@@ -31,7 +31,7 @@ struct Commit {
         var next = entity
         next.version += 1
         next.updated = now
-        try add(next, to: store)
+        changes.append(try store.entities.save(next))
     }
 
     /// Leaves a tombstone, which has only the identity of the entity.

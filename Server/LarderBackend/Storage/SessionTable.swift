@@ -7,6 +7,8 @@ package struct SessionRow: Sendable, Hashable {
     /// The session, shared by all grants of one sign-in.
     let row: Int64
     package let user: Int64
+    /// The handle of the user; nil for one that does not exist.
+    package let handle: String?
     /// Nil for tokens of fixtures, which do not expire.
     let accessExpires: WallTime?
 
@@ -84,11 +86,20 @@ struct SessionTable {
     func find(access: [UInt8]) throws(SQLiteError) -> SessionRow? {
         try sql.first(
             """
-            SELECT sessions.id, sessions.user, grants.access_expires
-            FROM grants JOIN sessions ON sessions.id = grants.session WHERE grants.access = ?
+            SELECT sessions.id, sessions.user, grants.access_expires, people.name
+            FROM grants JOIN sessions ON sessions.id = grants.session
+            LEFT JOIN entities people ON people.kind = 1 AND people.id = sessions.user AND people.deleted = 0
+            WHERE grants.access = ?
             """,
             [access]
-        ) { SessionRow(row: $0.int64(0), user: $0.int64(1), accessExpires: $0.isNull(2) ? nil : $0.time(2)) }
+        ) { row in
+            SessionRow(
+                row: row.int64(0),
+                user: row.int64(1),
+                handle: row.isNull(3) ? nil : row.text(3),
+                accessExpires: row.isNull(2) ? nil : row.time(2)
+            )
+        }
     }
 
     /// The grant of a refresh token, exchanged or not.

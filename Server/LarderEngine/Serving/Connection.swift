@@ -176,21 +176,23 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         request.isSecure = output.tls != nil
         request.wasAnnounced = isAnnounced
         request.isCut = isHead || request.isCut
-        let context = isAnnounced ? announcedContext.take() : loop.handler.context(of: request)
-        isAnnounced = isHead
+        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount)
         // The loop's own time is updated once per turn: sufficient for deadlines, too coarse for records.
         let started = loop.configuration.monotonic.uptime
-        let record = ExchangeRecord(request: copy request, started: started, context: context)
-        // Pending while the handler decides: it may end the exchange before it returns.
-        pendingReply = PendingReply(record: record)
-        let exchange = Exchange(loop: loop, connection: self, index: exchangeCount, context: context)
-        if isHead {
-            announcedContext = context
-            if loop.handler.began(request, exchange) == .proceed { pendingReply = nil }
-        } else {
-            bodyBytesAtDeadline = 0
-            if let reply = loop.handler.handle(request, exchange) { write(reply) }
+        // Pending while the handler decides: it may let the exchange wait before it returns.
+        pendingReply = PendingReply(
+            record: ExchangeRecord(request: copy request, started: started, context: announcedContext.take())
+        )
+        if !isAnnounced {
+            let verdict = loop.handler.began(request, exchange)
+            if isHead {
+                (isAnnounced, announcedContext) = (true, exchange.context)
+                if verdict == .proceed { pendingReply = nil }
+                return
+            }
         }
+        (isAnnounced, bodyBytesAtDeadline) = (false, 0)
+        if let reply = loop.handler.handle(request, exchange) { write(reply) }
     }
 
     /// Answers a kept exchange. Has no effect on other exchanges or on one that is already answered.

@@ -157,14 +157,15 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Waits, and serves what is ready; returns the number of ready descriptors.
     @discardableResult private func serveOnce(timeout: Int32) -> Int {
-        let events = poller.wait(timeout: timeout)
+        let events = poller.wait(timeout: timeout).map { ($0.descriptor, $0.readiness, users[$0.descriptor]) }
         turn()
-        for event in events {
-            if let user = users[event.descriptor] {
-                user.ready(event.readiness)
-            } else if event.descriptor == wakeUp.descriptor {
+        for (descriptor, readiness, user) in events {
+            if let user {
+                // The descriptor may have been closed in this turn, and be that of another user by now.
+                if users[descriptor] === user { user.ready(readiness) }
+            } else if descriptor == wakeUp.descriptor {
                 wakeUp.clear()
-            } else if let listener, event.descriptor == listener.descriptor {
+            } else if let listener, descriptor == listener.descriptor {
                 acceptConnections(from: listener)
             }
             if dirty.count - resumingCount >= Self.repliesMaximum { flushReplies() }

@@ -3,9 +3,12 @@ package import LarderTime
 
 /// Answers requests. Called on the loops' threads: blocking delays every connection of the loop.
 package protocol ExchangeHandler: Sendable {
-    /// What the handler knows about an exchange that begins; nil for nothing. It stays with the exchange until its record. Called when
-    /// the head of the request has arrived, or with the complete request.
-    func context(of request: Request) -> ExchangeContext?
+    /// An exchange begins. Its request is complete, or has a body that is not read yet (`Request.isCut`). What the handler sets as
+    /// `exchange.context` stays with the exchange until its record.
+    ///
+    /// - Returns: of a request with a body, whether it is read. A handler that returns `.hold` keeps `exchange` and either lets the body be
+    ///   read with `Exchange.proceed(upTo:)` or ends the exchange.
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
 
     /// Answers a complete request, or returns nil and keeps `exchange`, which must then be completed exactly once, from any
     /// thread.
@@ -16,17 +19,13 @@ package protocol ExchangeHandler: Sendable {
 
     /// The exchange is over: its last byte was written, or is about to be in one write, or its connection is gone.
     func finished(_ record: consuming ExchangeRecord)
-
-    /// The head of a request with a body has arrived, and the body is not read yet. A handler that returns `.hold` keeps `exchange` and
-    /// either lets the body be read with `Exchange.proceed(upTo:)` or ends the exchange.
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict
 }
 
 /// A value of the handler that belongs to one exchange. The engine does not use it.
 package typealias ExchangeContext = any AnyObject & Sendable
 
 extension ExchangeHandler {
-    package func context(of request: Request) -> ExchangeContext? { nil }
+    package func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict { .proceed }
 }
 
 /// How to continue after the head of a request.
@@ -85,18 +84,21 @@ package struct Exchange: Sendable {
     let index: Int
     /// Receives the reply instead of the connection, to change or delay it.
     package var interceptor: (@Sendable (Reply) -> Void)?
-    package let context: ExchangeContext?
+    /// What the handler has set, until the exchange is answered. On the loop's thread only.
+    package var context: ExchangeContext? {
+        get { connection?.pendingReply?.record.context }
+        nonmutating set { connection?.pendingReply?.record.context = newValue }
+    }
 
-    init(loop: EventLoop, connection: Connection?, index: Int, context: ExchangeContext?) {
+    init(loop: EventLoop, connection: Connection?, index: Int) {
         self.loop = loop
         self.connection = connection
         self.index = index
-        self.context = context
     }
 
     /// An exchange without a connection: its reply goes to `interceptor`.
     package init(detachedOn loop: EventLoop, _ interceptor: @escaping @Sendable (Reply) -> Void) {
-        self.init(loop: loop, connection: nil, index: 0, context: nil)
+        self.init(loop: loop, connection: nil, index: 0)
         self.interceptor = interceptor
     }
 
@@ -138,7 +140,7 @@ package struct Exchange: Sendable {
     package var isAbandoned: Bool { loop.isCurrent && connection?.isClosed ?? false }
 
     /// Sends bytes of a reply unchanged, from any thread. The handler is responsible for their syntax.
-    package func send(_ bytes: [UInt8]) { withConnection { $0.send($1, bytes) } }
+    package func send(_ bytes: [UInt8]) { loop.execute { [connection, index] in connection?.send(index, bytes) } }
 
     /// Sends bytes as `send(_:)` does, then calls `next` in a later turn of the loop.
     ///
@@ -157,19 +159,16 @@ package struct Exchange: Sendable {
     ///   - last: the last bytes, sent in the same turn of the loop: a client that has them finds the exchange ended.
     ///   - reply: the reply for the record: the head that was sent and the body's length.
     package func end(_ ending: ExchangeEnding, after last: [UInt8] = [], _ reply: Reply?) {
-        withConnection { connection, index in
-            if !last.isEmpty { connection.send(index, last) }
-            connection.end(index, ending, reply)
+        loop.execute { [connection, index] in
+            if !last.isEmpty { connection?.send(index, last) }
+            connection?.end(index, ending, reply)
         }
     }
 
     /// Starts reading the body of a request that is held at its head.
     ///
     /// - Parameter limit: how many bytes are read; the connection is closed after the exchange if the body has more. Nil: all.
-    package func proceed(upTo limit: Int? = nil) { withConnection { $0.proceed($1, upTo: limit) } }
-
-    private func withConnection(_ body: @escaping @Sendable (Connection, Int) -> Void) {
-        guard let connection else { return }
-        loop.execute { [index] in if !connection.isClosed { body(connection, index) } }
+    package func proceed(upTo limit: Int? = nil) {
+        loop.execute { [connection, index] in connection?.proceed(index, upTo: limit) }
     }
 }

@@ -70,11 +70,15 @@ enum JournalEndpoints {
         guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
         let parameters = call.parameters(numbers: ["findings"])
         let newest = parameters.integer("findings", in: 0...10_000)
+        var filter = JournalFilter()
+        filter.match.device = parameters.string("device", length: 1...128)
         try call.check(parameters)
         guard call.world.control.journal.isEnabled else {
             throw ProblemType.invalidParameter("The conduct report has \(Journal.isOff).")
         }
-        let report = ConductReport(call.world.control.journal.entries)
+        let (matcher, isFiltered) = (JournalMatcher(filter, in: call.world), filter.match.device != nil)
+        let entries = call.world.control.journal.entries
+        let report = ConductReport(isFiltered ? entries.filter { matcher.matches($0) } : entries)
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText
             ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))

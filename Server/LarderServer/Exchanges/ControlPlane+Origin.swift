@@ -16,6 +16,15 @@ extension ControlPlane {
         return reply
     }
 
+    /// The name under which the idempotency key of a write is in flight until its reply is sent; nil without one, and if another server
+    /// handles it.
+    func keyInFlight(of request: Request, _ owner: WorldExchange) -> String? {
+        guard !request.method.isSafe, hasDomain || !owner.customRoutes.accepting(request.method).isEmpty,
+            let text = request.fields.combined(.idempotencyKey), let key = try? Idempotency.parse(text)
+        else { return nil }
+        return "\(owner.viewer) \(request.method) \(request.pathText) \(key)"
+    }
+
     private func forward(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) {
         owner.isForwarded = true
         switch origin {

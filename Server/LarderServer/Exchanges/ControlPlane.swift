@@ -102,26 +102,35 @@ final class ControlPlane: ExchangeHandler {
 
     // MARK: Requests
 
-    func context(of request: Request) -> ExchangeContext? {
-        guard let path = WorldPath(request, readsPrefix: readsWorldPaths) else {
-            return begin(WorldExchange(main, backend.customRoutes.routes.matches(request.path)), request)
+    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
+        var (world, prefixLength) = (World?(main), 0)
+        if let path = WorldPath(request, readsPrefix: readsWorldPaths) {
+            prefixLength = path.prefixLength
+            // Exchanges with the control plane belong to no world, except for the echo.
+            if path.isControl {
+                world = isEcho(request.droppingPathPrefix(prefixLength)) ? main : nil
+            } else {
+                world = worlds.find(path.worldID)
+            }
         }
-        let inner = request.droppingPathPrefix(path.prefixLength)
-        // Exchanges with the control plane belong to no world, except for the echo.
-        if path.isControl, !isEcho(inner) { return nil }
-        return worlds.find(path.isControl ? World.mainID : path.worldID).map {
-            let routes = backend.customRoutes.routes.matches(inner.path)
-            return begin(WorldExchange($0, prefixLength: path.prefixLength, routes), request)
+        guard let world else { return .proceed }
+        let request = request.droppingPathPrefix(prefixLength)
+        let now = world.clock.uptime
+        let owner = WorldExchange(
+            world,
+            prefixLength: prefixLength,
+            connection: world.control.connections.entry(of: request.connection, now: now),
+            backend.customRoutes.routes.matches(request.path)
+        )
+        exchange.context = owner
+        guard request.isCut, world.control.faults.hasHeadFaults, !isEcho(request) else { return .proceed }
+        let facts = ExchangeFacts(request, of: owner)
+        let decisions = world.control.faults.decide(for: facts.device, now: now) { fault, matcher in
+            fault.stage.precedesBody && matcher.matches(facts)
         }
-    }
-
-    /// Notes a new connection in its world, so that a fault that is set later knows when it began.
-    private func begin(_ owner: WorldExchange, _ request: Request) -> WorldExchange {
-        if request.exchangeIndex == 1 {
-            let world = owner.world
-            _ = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
-        }
-        return owner
+        guard !decisions.isEmpty else { return .proceed }
+        ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
+        return .hold
     }
 
     private func isEcho(_ request: Request) -> Bool { request.path == EchoEndpoints.path[...] }
@@ -138,14 +147,16 @@ final class ControlPlane: ExchangeHandler {
         }
         // Nothing delays, changes or dates the reply. A custom route can delay it, and then its key is in flight.
         if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem,
-            !world.control.affects(request.path),
-            request.method.isSafe || !hasDomain || request.fields.range(of: "idempotency-key") == nil
+            !world.control.affects(request.path), keyInFlight(of: request, owner) == nil
         {
             return answer(request, exchange, owner)
         }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = world.control.faults.decide(facts, now: world.clock.uptime) { stage in
-            request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
+        let decisions = world.control.faults.decide(for: facts.device, now: world.clock.uptime) { fault, matcher in
+            let stage = fault.stage
+            // What is before the body was decided when the head had arrived.
+            return (request.wasAnnounced ? !stage.precedesBody : stage != .requestBody) && stage != .handshake
+                && matcher.matches(facts)
         }
         ExchangeRun(self, owner, exchange, facts, decisions).start()
         return nil
@@ -185,19 +196,6 @@ final class ControlPlane: ExchangeHandler {
     }
 
     func rejected(_ rejection: Rejection) -> Reply { backend.rejected(rejection) }
-
-    func began(_ request: Request, _ exchange: Exchange) -> HeadVerdict {
-        guard let owner = exchange.context as? WorldExchange, owner.world.control.faults.hasHeadFaults else {
-            return .proceed
-        }
-        let request = request.droppingPathPrefix(owner.prefixLength)
-        if isEcho(request) { return .proceed }
-        let facts = ExchangeFacts(request, of: owner)
-        let decisions = owner.world.control.faults.decide(facts, now: owner.world.clock.uptime, at: \.precedesBody)
-        guard !decisions.isEmpty else { return .proceed }
-        ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
-        return .hold
-    }
 
     // MARK: The journal
 

@@ -60,7 +60,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     /// Runs the stage before the body is read; then lets it be read.
     func startAtHead() {
-        after(delay(at: .beforeRead)) { [self] in
+        wait(at: [.beforeRead]) { [self] in
             guard let ending = ending(at: [.beforeRead]) else { return exchange.proceed(upTo: bytesRead) }
             end(ending)
         }
@@ -70,10 +70,11 @@ final class ExchangeRun: @unchecked Sendable {
     private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
 
     func start() {
-        if isOnStaleConnection { return finish(.reset, nil) }
-        // What is before the body was done when the head had arrived.
-        let delay = request.wasAnnounced ? delay(at: .afterRead) : delay(at: .beforeRead) + delay(at: .afterRead)
-        after(delay) { [self] in
+        let isStale = decisions.contains {
+            $0.fault.action.effect is StaleConnections && owner.connection.since < $0.windowStart
+        }
+        if isStale { return finish(.reset, nil) }
+        wait(at: stages) { [self] in
             if exchange.isAbandoned, let uplinkEnd {
                 world.control.bandwidth.giveUp(
                     device: facts.device,
@@ -84,38 +85,32 @@ final class ExchangeRun: @unchecked Sendable {
             }
             // Actors between a client's pull and its push run before any gate or fault.
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
-            pass(.request) { [self] in begin() }
+            pass(.request) { [self] in process() }
         }
     }
 
-    /// Continues when the request's idempotency key is free, and holds the key until the reply is sent.
-    private func begin() {
-        // Another server handles its keys itself.
-        guard plane.hasDomain, !request.method.isSafe, let text = request.fields[.idempotencyKey],
-            let parsed = try? Idempotency.parse(text)
-        else { return act() }
-        let key = "\(facts.viewer) \(request.method) \(request.pathText) \(parsed)"
-        let waits = world.control.current.dialect.idempotency == .blocking
-        let loop = exchange.loop
-        let again: @Sendable () -> Void = { [self] in loop.execute { [self] in begin() } }
-        let isFree = world.control.keysInFlight.begin(key, orWait: waits ? again : nil)
-        if isFree {
+    /// The stages before the request is processed that the run goes through. What is before the body was done when the head had arrived.
+    private var stages: [Fault.Stage] {
+        request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
+    }
+
+    /// Processes the request when its idempotency key is free, and holds the key until the reply is sent.
+    private func process() {
+        if let key = plane.keyInFlight(of: request, owner) {
+            let waits = world.control.current.dialect.idempotency == .blocking
+            let loop = exchange.loop
+            let again: @Sendable () -> Void = { [self] in loop.execute { [self] in process() } }
+            guard world.control.keysInFlight.begin(key, orWait: waits ? again : nil) else {
+                // Only the connection ends: the key decides when the write is done.
+                return waits
+                    ? exchange.end(while: { true }, by: {}) : send(Idempotency.inProgress().reply(to: request))
+            }
             self.key = key
-            act()
-        } else if !waits {
-            send(Idempotency.inProgress().reply(to: request))
-        } else {
-            // Only the connection ends: the key decides when the write is done.
-            exchange.end(while: { true }, by: {})
         }
-    }
-
-    private func act() {
         // Nobody waits for a read any more.
         if exchange.isAbandoned, request.method.isSafe { return }
         // What has arrived of a resumable upload is kept.
         if let part = partOfUpload { return dispatch(part) }
-        let stages: [Fault.Stage] = request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
         if let ending = ending(at: stages) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
@@ -147,31 +142,21 @@ final class ExchangeRun: @unchecked Sendable {
         }
     }
 
-    private var isOnStaleConnection: Bool {
-        decisions.contains { decision in
-            guard decision.fault.action.effect is StaleConnections else { return false }
-            let entry = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
-            return entry.since < decision.windowStart
-        }
-    }
-
-    private func delay(at stage: Fault.Stage) -> Duration {
-        let now = world.clock.uptime
-        return decisions.reduce(Duration.zero) { delay, decision in
-            guard decision.fault.stage == stage else { return delay }
-            let effect = decision.fault.action.effect
-            let own = effect.delay(decision, facts, world.control.bandwidth, now: now)
-            if effect is Bandwidth { uplinkEnd = now + own }
-            return delay + own
-        }
-    }
-
     /// How the first fault at one of the stages that ends the exchange does so.
     private func ending(at stages: [Fault.Stage]) -> FaultEnding? {
         decisions.lazy.filter { stages.contains($0.fault.stage) }.compactMap(\.fault.action.effect.ending).first
     }
 
-    private func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
+    /// Continues after the delays of the faults at some stages.
+    private func wait(at stages: [Fault.Stage], _ body: @escaping @Sendable () -> Void) {
+        let now = world.clock.uptime
+        var delay = Duration.zero
+        for decision in decisions where stages.contains(decision.fault.stage) {
+            let effect = decision.fault.action.effect
+            let own = effect.delay(decision, facts, world.control.bandwidth, now: now)
+            if effect is Bandwidth { uplinkEnd = now + own }
+            delay += own
+        }
         guard delay > .zero, !exchange.isAbandoned else { return body() }
         trace.change { $0.injected += delay }
         world.clock.wait(for: delay, of: exchange, body)
@@ -219,7 +204,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func replied(_ reply: Reply) {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
-        after(delay(at: .afterCommit)) { [self] in
+        wait(at: [.afterCommit]) { [self] in
             pass(.reply) { [self] in
                 if let ending = ending(at: [.requestBody, .afterCommit]) {
                     trace.change { $0.hasLostSuccess = (200..<300).contains(reply.status.code) }

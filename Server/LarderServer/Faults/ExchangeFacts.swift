@@ -20,13 +20,13 @@ final class ExchangeFacts {
 
     /// - Parameter request: without the prefix of the world.
     convenience init(_ request: Request, of owner: WorldExchange) {
-        let world = owner.world
-        let viewer = (try? owner.session(request)?.user) ?? 0
+        // A caller with wrong credentials is anonymous here; the regular path reports the credentials.
+        let session = try? owner.session(request)
         self.init(
             request,
-            connection: world.control.connections.entry(of: request.connection, now: world.clock.uptime).index,
-            viewer: viewer,
-            handle: Authenticator.handle(of: viewer, in: world)
+            connection: owner.connection.index,
+            viewer: session?.user ?? 0,
+            handle: session?.handle
         )
     }
 

@@ -91,25 +91,91 @@ public struct FaultMatch: Sendable, Hashable {
     }
 }
 
+/// What a member of a match or of a filter requires.
+struct MatchCondition<Subject>: Sendable {
+    let member: String
+    let wanted: String
+    /// Whether any value fits.
+    let isAny: Bool
+    /// What is said of a subject without the value.
+    let absent: String
+    /// The value of a subject; nil without one.
+    let value: @Sendable (Subject) -> String?
+
+    func fits(_ subject: Subject) -> Bool {
+        let value = value(subject)
+        return value == wanted || isAny && value != nil
+    }
+
+    func mismatch(_ subject: Subject) -> Mismatch? {
+        fits(subject) ? nil : Mismatch(member: member, wanted: wanted, found: value(subject) ?? absent)
+    }
+}
+
+struct Mismatch: Sendable, Hashable {
+    let member: String
+    let wanted: String
+    let found: String
+}
+
+extension Array {
+    /// Requires a value, unless none is wanted.
+    ///
+    /// - Parameter takesAny: whether `*` is any value.
+    mutating func add<Subject>(
+        _ member: String,
+        _ wanted: String?,
+        orElse absent: String = "absent",
+        takesAny: Bool = false,
+        _ value: @escaping @Sendable (Subject) -> String?
+    ) where Element == MatchCondition<Subject> {
+        guard let wanted else { return }
+        let isAny = takesAny && wanted == "*"
+        append(Element(member: member, wanted: wanted, isAny: isAny, absent: absent, value: value))
+    }
+}
+
 /// A compiled match.
 struct Matcher: Sendable {
     let match: FaultMatch
     let pattern: PathPattern?
-    private let headers: [(FieldName, String)]
+    private let conditions: [MatchCondition<ExchangeFacts>]
 
     init(_ match: FaultMatch) {
         self.match = match
-        pattern = match.path.flatMap { PathPattern($0) }
-        headers = match.headers.sorted { $0.key < $1.key }.compactMap { entry in
-            FieldName(entry.key).map { ($0, entry.value) }
+        let pattern = match.path.flatMap { PathPattern($0) }
+        self.pattern = pattern
+        var conditions: [MatchCondition<ExchangeFacts>] = []
+        conditions.add("host", match.host?.lowercased()) { $0.request.hostName }
+        conditions.add("peer", match.peer) { $0.request.peer.host }
+        conditions.add("method", match.method) { $0.request.method.rawValue }
+        conditions.add("path", match.path, orElse: "no pattern") { [path = match.path] facts in
+            pattern.map { $0.matches(facts.request.path) ? path ?? "" : facts.request.pathText }
         }
+        conditions.add("user", match.user, orElse: "nobody") { $0.handle }
+        conditions.add("device", match.device) { $0.device }
+        for (text, wanted) in match.headers.sorted(by: { $0.key < $1.key }) {
+            guard let name = FieldName(text) else { continue }
+            conditions.add("headers/\(name)", wanted, takesAny: true) { $0.request.fields.combined(name) }
+        }
+        for (name, wanted) in match.query.sorted(by: { $0.key < $1.key }) {
+            conditions.add("query/\(name)", wanted, takesAny: true) {
+                QueryString(parsing: Array($0.request.query ?? []))?.first(name)
+            }
+        }
+        for (pointer, wanted) in match.body.sorted(by: { $0.key < $1.key }) {
+            conditions.add("body\(pointer)", wanted, takesAny: true) { $0.json?.value(at: pointer)?.text }
+        }
+        conditions.add("connection", match.connection.map(String.init)) { "\($0.connection)" }
+        conditions.add("exchange", match.exchange.map(String.init)) { "\($0.request.exchangeIndex)" }
+        self.conditions = conditions
     }
 
     /// Whether the exchange matches. A CORS preflight only matches if the method is `OPTIONS`: a browser does not send the
     /// request after a failed preflight and does not report the reason to the page.
     func matches(_ facts: ExchangeFacts) -> Bool {
-        guard !facts.request.isPreflight || match.method == Method.options.rawValue else { return false }
-        return mismatches(facts, stopsAtFirst: true).isEmpty
+        (!facts.request.isPreflight || match.method == Method.options.rawValue)
+            && conditions.allSatisfy { $0.fits(facts) }
     }
 
     /// Whether method and path match; other members are ignored.
@@ -118,55 +184,5 @@ struct Matcher: Sendable {
             && (match.path == nil || pattern?.matches(path) ?? false)
     }
 
-    struct Mismatch: Sendable, Hashable {
-        let member: String
-        let wanted: String
-        let found: String
-    }
-
-    /// What does not match, as expected and actual text.
-    func mismatches(_ facts: ExchangeFacts, stopsAtFirst: Bool = false) -> [Mismatch] {
-        var found: [Mismatch] = []
-        func check(_ member: String, _ wanted: String?, _ value: @autoclosure () -> String, _ fits: Bool) -> Bool {
-            guard let wanted, !fits else { return false }
-            found.append(Mismatch(member: member, wanted: wanted, found: value()))
-            return stopsAtFirst
-        }
-        let request = facts.request
-        if let wanted = match.host {
-            let host = request.hostName
-            if check("host", wanted, host ?? "absent", host == wanted.lowercased()) { return found }
-        }
-        if check("peer", match.peer, request.peer.host, request.peer.host == match.peer) { return found }
-        if check("method", match.method, request.method.rawValue, request.method.rawValue == match.method) {
-            return found
-        }
-        if check("path", match.path, request.pathText, pattern?.matches(request.path) ?? false) { return found }
-        if check("user", match.user, facts.handle ?? "nobody", facts.handle == match.user) { return found }
-        if check("device", match.device, facts.device, facts.device == match.device) { return found }
-        for (name, wanted) in headers {
-            let value = request.fields.combined(name)
-            let fits = value.map { wanted == "*" || $0 == wanted } ?? false
-            if check("headers/\(name)", wanted, value ?? "absent", fits) { return found }
-        }
-        if !match.query.isEmpty {
-            let query = QueryString(parsing: Array(request.query ?? []))
-            for (name, wanted) in match.query.sorted(by: { $0.key < $1.key }) {
-                let value = query?.first(name)
-                let fits = value.map { wanted == "*" || $0 == wanted } ?? false
-                if check("query/\(name)", wanted, value ?? "absent", fits) { return found }
-            }
-        }
-        if !match.body.isEmpty {
-            for (pointer, wanted) in match.body.sorted(by: { $0.key < $1.key }) {
-                let text = facts.json?.value(at: pointer)?.text
-                let fits = text.map { wanted == "*" || $0 == wanted } ?? false
-                if check("body\(pointer)", wanted, text ?? "absent", fits) { return found }
-            }
-        }
-        let (connection, exchange) = (match.connection.map(String.init), match.exchange.map(String.init))
-        if check("connection", connection, "\(facts.connection)", facts.connection == match.connection) { return found }
-        _ = check("exchange", exchange, "\(request.exchangeIndex)", request.exchangeIndex == match.exchange)
-        return found
-    }
+    func mismatches(_ facts: ExchangeFacts) -> [Mismatch] { conditions.compactMap { $0.mismatch(facts) } }
 }

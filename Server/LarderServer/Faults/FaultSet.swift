@@ -38,7 +38,37 @@ struct FaultCounts: Sendable {
     var ordinals: [String: Int] = [:]
     var applications: [String: Int] = [:]
     var applicationCount = 0
-    static let devicesMaximum = 10_000
+    private static let devicesMaximum = 10_000
+
+    /// Counts a matching exchange or handshake of a device, and decides about it.
+    mutating func decide(_ fault: Fault, _ name: String, _ now: MonotonicTime) -> FaultDecision? {
+        let occurrence = fault.occurrence
+        guard occurrence.probability > 0 else { return nil }
+        var age = now - setAt
+        if let lifetime = fault.lifetime, age >= lifetime { return nil }
+        if let period = occurrence.period?.nanosecondsSaturating, period > 0 {
+            age = .nanoseconds(age.nanosecondsSaturating % period)
+        }
+        guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
+        // Beyond the bound devices share one count, so that memory stays bounded.
+        let device = ordinals[name] != nil || ordinals.count < Self.devicesMaximum ? name : "others"
+        let ordinal = (ordinals[device] ?? 0) + 1
+        ordinals[device] = ordinal
+        guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }
+        if let count = occurrence.count, applications[device] ?? 0 >= count { return nil }
+        let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: hash)
+        var mixer = SeededGenerator(seed: seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
+        let drawn = mixer.unit()
+        guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
+        applications[device, default: 0] += 1
+        applicationCount += 1
+        return FaultDecision(
+            fault: fault,
+            ordinal: ordinal,
+            seed: mixer.next(),
+            windowStart: now + (occurrence.from - age)
+        )
+    }
 }
 
 /// The faults of a world. Earlier faults apply first.
@@ -88,32 +118,17 @@ extension FaultSet {
             ?? false
     }
 
-    /// The faults that apply to an exchange, earlier faults first.
+    /// The faults that apply to an exchange or to a TLS handshake, earlier faults first.
     ///
-    /// - Parameter isWanted: which stages are decided.
-    func decide(_ facts: ExchangeFacts, now: MonotonicTime, at isWanted: (Fault.Stage) -> Bool) -> [FaultDecision] {
-        decide(for: facts.device, now: now) { fault, matcher in
-            fault.stage != .handshake && isWanted(fault.stage) && matcher.matches(facts)
-        }
-    }
-
-    /// The faults that apply to a TLS handshake, earlier faults first. A handshake has no device: the matching ones are counted for each
-    /// host that clients name.
-    func decide(handshakeFor host: String?, of peer: String, now: MonotonicTime) -> [FaultDecision] {
-        decide(for: "host:" + (host?.lowercased() ?? ""), now: now) { fault, _ in
-            fault.stage == .handshake && fault.match.matches(handshakeFor: host, of: peer)
-        }
-    }
-
-    private func decide(
-        for name: String,
-        now: MonotonicTime,
-        _ matches: (Fault, Matcher) -> Bool
-    ) -> [FaultDecision] {
+    /// - Parameters:
+    ///   - device: what the matching ones are counted for.
+    ///   - matches: whether a fault is decided now, and matches.
+    func decide(for device: String, now: MonotonicTime, _ matches: (Fault, Matcher) -> Bool) -> [FaultDecision] {
         withEntries { entries in
             entries.indices.compactMap { index in
-                let (fault, matcher) = (entries[index].rule, entries[index].matcher)
-                return matches(fault, matcher) ? decide(fault, &entries[index].counts, name, now) : nil
+                let fault = entries[index].rule
+                return matches(fault, entries[index].matcher)
+                    ? entries[index].counts.decide(fault, device, now) : nil
             }
         } ?? []
     }
@@ -124,41 +139,5 @@ extension FaultSet {
             guard let index = entries.firstIndex(where: { $0.rule.id == decision.fault.id }) else { return }
             entries[index].counts.applicationCount = max(0, entries[index].counts.applicationCount - 1)
         }
-    }
-
-    /// Counts a matching exchange or handshake of a device, and decides about it.
-    private func decide(
-        _ fault: Fault,
-        _ counts: inout FaultCounts,
-        _ name: String,
-        _ now: MonotonicTime
-    ) -> FaultDecision? {
-        let occurrence = fault.occurrence
-        guard occurrence.probability > 0 else { return nil }
-        var age = now - counts.setAt
-        if let lifetime = fault.lifetime, age >= lifetime { return nil }
-        if let period = occurrence.period?.nanosecondsSaturating, period > 0 {
-            age = .nanoseconds(age.nanosecondsSaturating % period)
-        }
-        guard age >= occurrence.from, occurrence.until.map({ age < $0 }) ?? true else { return nil }
-        // Beyond the bound devices share one count, so that memory stays bounded.
-        let device =
-            counts.ordinals[name] != nil || counts.ordinals.count < FaultCounts.devicesMaximum ? name : "others"
-        let ordinal = (counts.ordinals[device] ?? 0) + 1
-        counts.ordinals[device] = ordinal
-        guard ordinal > occurrence.after, (ordinal - occurrence.after - 1) % occurrence.every == 0 else { return nil }
-        if let count = occurrence.count, counts.applications[device] ?? 0 >= count { return nil }
-        let deviceHash = ContentHash.hash64(Array(device.utf8).span, seed: counts.hash)
-        var mixer = SeededGenerator(seed: counts.seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
-        let drawn = mixer.unit()
-        guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
-        counts.applications[device, default: 0] += 1
-        counts.applicationCount += 1
-        return FaultDecision(
-            fault: fault,
-            ordinal: ordinal,
-            seed: mixer.next(),
-            windowStart: now + (occurrence.from - age)
-        )
     }
 }

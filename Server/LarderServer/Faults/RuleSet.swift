@@ -48,11 +48,14 @@ final class RuleSet<Rule: NamedRule, Counts: Sendable>: Sendable {
             var next = State(entries: replacesAll ? [] : state.entries, lastID: state.lastID)
             var names = Set(next.entries.map(\.rule.id))
             var named: [Rule] = []
+            // A name is generated once, also after its rule was removed: the journal still has it.
+            for rule in rules where rule.id.hasPrefix("\(Rule.noun)-") {
+                next.lastID = max(next.lastID, Int(Int32(rule.id.dropFirst(Rule.noun.count + 1)) ?? 0))
+            }
             for var rule in rules {
-                while rule.id.isEmpty {
+                if rule.id.isEmpty {
                     next.lastID += 1
-                    let name = "\(Rule.noun)-\(next.lastID)"
-                    if !names.contains(name) { rule.id = name }
+                    rule.id = "\(Rule.noun)-\(next.lastID)"
                 }
                 if !names.insert(rule.id).inserted { next.entries.removeAll { $0.rule.id == rule.id } }
                 next.entries.append(Entry(rule: rule, matcher: Matcher(rule.match), counts: counts(rule)))

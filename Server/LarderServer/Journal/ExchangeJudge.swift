@@ -342,7 +342,7 @@ struct ExchangeJudge {
         let path = entry.request.path
         guard !path.starts(with: "/v1/sessions".utf8), !entry.request.body.isEmpty else { return }
         let isTransfer = path.elementsEqual("/v1/transfers".utf8)
-        let key = entry.request.fields[.idempotencyKey]
+        let key = entry.request.fields.combined(.idempotencyKey)
         // Bodies are kept as hashes: the journal already keeps their bytes.
         let write = request + " " + Base64.encodeURL(SHA256.hash(entry.request.body))
         let earlier = failedWrites[write]

@@ -116,6 +116,9 @@ struct JournalEntry: Sendable {
     /// The bytes that count towards the bound of the journal.
     var byteCount: Int { request.head.count + request.body.count + record.head.bytes.count }
 
+    /// The names of the applied faults.
+    var faults: [String] { trace?.decisions.map(\.fault.id) ?? [] }
+
     var isExchange: Bool { if case .exchange = kind { true } else { false } }
 
     /// The first value of a field of the reply.
@@ -160,7 +163,7 @@ extension JournalEntry {
 
     /// An exchange that is over.
     init(_ record: consuming ExchangeRecord, of owner: WorldExchange) {
-        let (world, clock) = (owner.world, owner.world.clock)
+        let clock = owner.world.clock
         // A stage of the exchange may go on after its record.
         let trace = (owner.trace as? ExchangeTrace)?.copy
         let endedInWorld = clock.uptime(at: record.ended) ?? trace?.ended ?? clock.uptime
@@ -171,12 +174,11 @@ extension JournalEntry {
         if owner.prefixLength > 0 { record.request = record.request.droppingPathPrefix(owner.prefixLength) }
         let bodyCount = record.request.body.count
         if bodyCount > Self.keptBodyBytesMaximum { record.request.body = [] }
-        let connection = world.control.connections.entry(of: record.request.connection, now: endedInWorld).index
         self.init(
             kind: .exchange,
             at: clock.now,
             record: consume record,
-            connection: connection,
+            connection: owner.connection.index,
             requestBodyBytes: bodyCount,
             startedInWorld: startedInWorld,
             endedInWorld: endedInWorld,
@@ -307,7 +309,7 @@ extension JournalEntry {
     /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
     var idempotencyKeys: [String] {
         guard request.method != .get, request.method != .head else { return [] }
-        if let key = request.fields[.idempotencyKey] { return [key] }
+        if let key = request.fields.combined(.idempotencyKey) { return [key] }
         guard request.path.elementsEqual("/v1/likes".utf8) else { return [] }
         let body: JSONValue
         // Of a batch that is not JSON nothing is carried out.

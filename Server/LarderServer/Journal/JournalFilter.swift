@@ -81,49 +81,42 @@ public struct JournalFilter: Sendable, Hashable {
 struct JournalMatcher {
     let filter: JournalFilter
     private let matcher: Matcher
+    private var conditions: [MatchCondition<JournalEntry>] = []
     private let world: World
 
     init(_ filter: JournalFilter, in world: World) {
         (self.filter, self.world) = (filter, world)
         matcher = Matcher(filter.match)
+        conditions.add("kind", filter.kind?.rawValue) {
+            ($0.isExchange ? JournalFilter.Kind.exchange : .frame).rawValue
+        }
+        conditions.add("status", filter.status, orElse: "none") { [status = filter.status ?? ""] entry in
+            let text = String(entry.status)
+            let isOfClass = status.hasSuffix("xx") && text.first == status.first && text.count == 3
+            return isOfClass ? status : entry.status == 0 ? nil : text
+        }
+        conditions.add("outcome", filter.outcome) { $0.outcome }
+        conditions.add("fault", filter.fault, orElse: "none") { [fault = filter.fault ?? ""] entry in
+            let applied = entry.faults.joined(separator: ", ")
+            return entry.faults.contains(fault) ? fault : applied.isEmpty ? nil : applied
+        }
+        conditions.add("replay", filter.isReplay.map { "\($0)" }) {
+            "\($0.replyField("idempotent-replayed") == "true")"
+        }
     }
 
     func matches(_ entry: JournalEntry) -> Bool {
-        entry.number > filter.after && mismatches(entry, stopsAtFirst: true).isEmpty
+        entry.number > filter.after && conditions.allSatisfy { $0.fits(entry) }
+            && matcher.mismatches(facts(entry)).isEmpty
     }
 
-    func facts(_ entry: JournalEntry) -> ExchangeFacts {
+    private func facts(_ entry: JournalEntry) -> ExchangeFacts {
         let handle = Authenticator.handle(of: entry.user, in: world)
         return ExchangeFacts(entry.request, connection: entry.connection, viewer: entry.user, handle: handle)
     }
 
-    /// The first mismatch between filter and entry.
-    func mismatches(_ entry: JournalEntry, stopsAtFirst: Bool = false) -> [Matcher.Mismatch] {
-        var found: [Matcher.Mismatch] = []
-        func add(_ member: String, _ wanted: String, _ value: String) {
-            found.append(Matcher.Mismatch(member: member, wanted: wanted, found: value))
-        }
-        if let kind = filter.kind, (kind == .exchange) != entry.isExchange {
-            add("kind", kind.rawValue, entry.isExchange ? "exchange" : "frame")
-            if stopsAtFirst { return found }
-        }
-        if let status = filter.status {
-            let text = String(entry.status)
-            let fits = text == status || (status.hasSuffix("xx") && text.first == status.first && text.count == 3)
-            if !fits {
-                add("status", status, entry.status == 0 ? "none" : text)
-                if stopsAtFirst { return found }
-            }
-        }
-        if let outcome = filter.outcome, outcome != entry.outcome { add("outcome", outcome, entry.outcome) }
-        if let fault = filter.fault, !(entry.trace?.decisions.contains { $0.fault.id == fault } ?? false) {
-            let applied = entry.trace?.decisions.map(\.fault.id).joined(separator: ", ") ?? ""
-            add("fault", fault, applied.isEmpty ? "none" : applied)
-        }
-        if let isReplay = filter.isReplay, (entry.replyField("idempotent-replayed") == "true") != isReplay {
-            add("replay", isReplay ? "true" : "false", isReplay ? "false" : "true")
-        }
-        if stopsAtFirst, !found.isEmpty { return found }
-        return found + matcher.mismatches(facts(entry), stopsAtFirst: stopsAtFirst)
+    /// What does not match.
+    func mismatches(_ entry: JournalEntry) -> [Mismatch] {
+        conditions.compactMap { $0.mismatch(entry) } + matcher.mismatches(facts(entry))
     }
 }

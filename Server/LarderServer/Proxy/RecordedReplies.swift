@@ -139,12 +139,7 @@ final class RecordedReplies: Sendable {
     private func isUnchanged(_ head: ResponseHead, _ request: Request, _ world: World) -> Bool {
         guard head.status == .ok, request.method.isSafe else { return false }
         let now = world.clock.now
-        let outcome = Preconditions(
-            ifMatch: nil,
-            ifNoneMatch: request.fields.combined(.ifNoneMatch),
-            ifModifiedSince: request.fields[.ifModifiedSince],
-            ifUnmodifiedSince: nil
-        ).evaluate(
+        let outcome = Preconditions(request).evaluate(
             method: request.method,
             exists: true,
             entityTag: head.lines[.etag].flatMap { EntityTag(parsing: $0) },

@@ -102,7 +102,7 @@ enum ScenarioExercise: Sendable {
         case .fault(let id):
             let faults = evidence.world.faults.filter { $0.fault.id.hasPrefix(id) }
             // A step of the user's may have removed it since.
-            let met = evidence.entries.count { $0.trace?.decisions.contains { $0.fault.id.hasPrefix(id) } ?? false }
+            let met = evidence.entries.count { $0.faults.contains { $0.hasPrefix(id) } }
             guard max(met, faults.map(\.applications).reduce(0, +)) == 0 else { return nil }
             func texts(_ summary: ((Fault) -> String?)) -> String {
                 Set(faults.compactMap { summary($0.fault) }).sorted().joined(separator: ", or ")

@@ -82,7 +82,7 @@ struct ScenarioCheck: Sendable {
     static func noPageTwice(_ path: String) -> ScenarioCheck {
         ScenarioCheck { evidence in
             let pages = evidence.requests(JournalFilter("GET", path))
-            let failed = pages.first { $0.trace?.decisions.contains { $0.fault.id == "fault" } ?? false }?.number ?? 0
+            let failed = pages.first { $0.faults.contains("fault") }?.number ?? 0
             let known = Set(
                 pages.filter { $0.number < failed && $0.status == 200 && $0.outcome == "complete" }
                     .map(\.request.targetText)

@@ -20,11 +20,14 @@ package final class ScenarioRun: Sendable {
         package let outcome: Outcome
         /// The number of exchanges.
         package let exchanges: Int
+        /// What the client must do, in a sentence.
+        package let requirement: String
+        /// The exchanges with the faults that were applied, a line each.
+        package let steps: [String]
 
-        package init(name: String, outcome: Outcome, exchanges: Int) {
-            self.name = name
-            self.outcome = outcome
-            self.exchanges = exchanges
+        package init(name: String, outcome: Outcome, exchanges: Int, requirement: String, steps: [String] = []) {
+            (self.name, self.outcome, self.exchanges) = (name, outcome, exchanges)
+            (self.requirement, self.steps) = (requirement, steps)
         }
     }
 
@@ -99,7 +102,15 @@ package final class ScenarioRun: Sendable {
         let evidence = await ScenarioEvidence(backend.main, variables: variables)
         let exchanges = control.journal.exchangeCountEver
         func result(_ outcome: Result.Outcome) -> Result {
-            Result(name: scenario.name, outcome: outcome, exchanges: exchanges)
+            Result(
+                name: scenario.name,
+                outcome: outcome,
+                exchanges: exchanges,
+                requirement: scenario.requirement,
+                steps: evidence.entries.filter(\.isExchange).map { entry in
+                    Verifier.line(entry) + entry.faults.map { "  ⚡\($0)" }.joined()
+                }
+            )
         }
         if let reason = scenario.exercise.lazy.compactMap({ $0.reasonMissing(evidence) }).first {
             return result(.notExercised(reason))

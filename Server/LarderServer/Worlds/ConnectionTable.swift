@@ -3,11 +3,8 @@ import Synchronization
 
 /// The connections of a world, numbered from 1 in the order of their first request to it. Safe from any thread.
 final class ConnectionTable: Sendable {
-    struct Entry: Sendable {
-        /// The number of the connection in the world.
-        let index: Int
-        let since: MonotonicTime
-    }
+    /// The number of the connection in the world, and when its first exchange there began.
+    typealias Entry = (index: Int, since: MonotonicTime)
 
     private struct State {
         var entries: [UInt64: Entry] = [:]
@@ -26,7 +23,7 @@ final class ConnectionTable: Sendable {
                 state.entries = state.entries.filter { $0.key >= middle }
             }
             state.count += 1
-            let entry = Entry(index: state.count, since: now())
+            let entry = (state.count, now())
             state.entries[connection] = entry
             return entry
         }

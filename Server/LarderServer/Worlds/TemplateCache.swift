@@ -40,7 +40,7 @@ struct TemplateCache {
     /// Stores a database for the next start. If that fails, the next start only takes longer.
     func store(_ image: DatabaseImage) {
         Self.removeOthers(than: path)
-        try? image.write(to: path)
+        try? SourceFile.replace(path, with: image.bytes(), mode: 0o600)
     }
 
     private static func folder() -> String? {

@@ -13,8 +13,10 @@ extension WorldRegistry {
         let snapshot = Snapshot(image: try world.image(), time: world.clock.now)
         if isKept {
             let path = try path(of: name)
-            do { try snapshot.image.write(to: path) } catch {
-                throw ProblemType.storageUnavailable("The snapshot cannot be written: \(error.summary)")
+            do { try SourceFile.replace(path, with: try snapshot.image.bytes(), mode: 0o600) } catch {
+                throw ProblemType.storageUnavailable(
+                    "The snapshot cannot be written: \(SQLiteError.summary(of: error))"
+                )
             }
         }
         try state.withLock { state throws(Problem) in
