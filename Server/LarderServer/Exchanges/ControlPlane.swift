@@ -144,7 +144,8 @@ final class ControlPlane: ExchangeHandler {
             return answer(request, exchange, owner)
         }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = world.control.faults.decide(facts, now: world.clock.uptime) { stage in
+        let decided = (owner.trace as? ExchangeTrace)?.decisions ?? []
+        let decisions = world.control.faults.decide(facts, now: world.clock.uptime, after: decided) { stage in
             request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
         }
         ExchangeRun(self, owner, exchange, facts, decisions).start()

@@ -59,10 +59,11 @@ final class ExchangeRun: @unchecked Sendable {
     // MARK: Stages before the request is processed
 
     /// Runs the stage before the body is read; then lets it be read.
-    func startAtHead() {
+    func startAtHead() { passHead { [self] in exchange.proceed(upTo: bytesRead) } }
+
+    private func passHead(_ body: @escaping @Sendable () -> Void) {
         after(delay(at: .beforeRead)) { [self] in
-            guard let ending = ending(at: [.beforeRead]) else { return exchange.proceed(upTo: bytesRead) }
-            end(ending)
+            if let ending = ending(at: [.beforeRead]) { end(ending) } else { body() }
         }
     }
 
@@ -70,10 +71,13 @@ final class ExchangeRun: @unchecked Sendable {
     private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
 
     func start() {
-        if isOnStaleConnection { return finish(.reset, nil) }
+        if decisions.contains(where: { $0.fault.action.effect is StaleConnections }) { return finish(.reset, nil) }
         // What is before the body was done when the head had arrived.
-        let delay = request.wasAnnounced ? delay(at: .afterRead) : delay(at: .beforeRead) + delay(at: .afterRead)
-        after(delay) { [self] in
+        if request.wasAnnounced { arrived() } else { passHead { [self] in arrived() } }
+    }
+
+    private func arrived() {
+        after(delay(at: .afterRead)) { [self] in
             if exchange.isAbandoned, let uplinkEnd {
                 world.control.bandwidth.giveUp(
                     device: facts.device,
@@ -115,8 +119,7 @@ final class ExchangeRun: @unchecked Sendable {
         if exchange.isAbandoned, request.method.isSafe { return }
         // What has arrived of a resumable upload is kept.
         if let part = partOfUpload { return dispatch(part) }
-        let stages: [Fault.Stage] = request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
-        if let ending = ending(at: stages) { return end(ending) }
+        if let ending = ending(at: [.requestBody, .afterRead]) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
@@ -144,14 +147,6 @@ final class ExchangeRun: @unchecked Sendable {
             // The head was read before, and a value that is a Boolean cannot make it wrong. If it did, nothing would be kept, as for any
             // other request.
             return nil
-        }
-    }
-
-    private var isOnStaleConnection: Bool {
-        decisions.contains { decision in
-            guard decision.fault.action.effect is StaleConnections else { return false }
-            let entry = world.control.connections.entry(of: request.connection, now: world.clock.uptime)
-            return entry.since < decision.windowStart
         }
     }
 
@@ -276,7 +271,7 @@ final class ExchangeRun: @unchecked Sendable {
         // The date of another server stays (RFC 9110 §6.6.1).
         reply.date = reply.date ?? date
         // What needs a whole body does not apply.
-        trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
+        for decision in decisions where !decision.fault.appliesToChannels { withdraw(decision) }
         var mutator = ReplyMutator(reply)
         for decision in decisions where decision.fault.appliesToChannels {
             decision.fault.action.effect.change(&mutator, decision, request)
@@ -308,7 +303,7 @@ final class ExchangeRun: @unchecked Sendable {
             exchange: exchange
         ) { [self] spent, last in
             trace.change { $0.injected += spent }
-            finish(mutator.cut?.how, reply, after: last)
+            finish(mutator.cut?.how, reply, after: last, isWhole: mutator.isCutAtEnd)
         }
     }
 
@@ -353,10 +348,17 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameters:
     ///   - cut: how a fault ends it; nil: normally.
     ///   - reply: the reply that was sent, at least in part; nil without one.
-    private func finish(_ cut: FaultAction.ExchangeCut?, _ reply: Reply?, after last: [UInt8] = []) {
+    ///   - isWhole: whether all bytes of the reply were sent. A reset can still take them from the client.
+    private func finish(
+        _ cut: FaultAction.ExchangeCut?,
+        _ reply: Reply?,
+        after last: [UInt8] = [],
+        isWhole: Bool = false
+    ) {
         let (ending, now) = (cut?.ending ?? .persist, world.clock.uptime)
         trace.change {
             ($0.ended, $0.ending) = (now, reply == nil ? cut?.words.whole : cut?.words.part)
+            if isWhole, cut != .reset { $0.ending = nil }
             if $0.arrival != nil, cut == nil { $0.reply = reply }
         }
         exchange.end(ending, after: last, reply)
