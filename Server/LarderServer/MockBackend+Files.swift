@@ -33,13 +33,34 @@ extension SourceFiles.Source {
 
     /// A script of faults. It starts anew, without the faults and steps of the one before.
     static func faults(_ path: String, _ plane: ControlPlane, read: @escaping @Sendable () throws -> [UInt8]) -> Self {
-        SourceFiles.Source(kind: "faults", path: path) { _ in
+        let latest = FileScript()
+        return SourceFiles.Source(kind: "faults", path: path) { _ in
             let bytes = try read()
-            let script = try FileError.naming(path, bytes) { try FaultScript(json: bytes) }
             let main = plane.worlds.main
-            if main.control.script.cancel() { main.control.faults.removeAll() }
-            let warnings = try plane.run(script, in: main)
+            let script = try FileError.naming(path, bytes) {
+                let script = try FaultScript(json: bytes)
+                try plane.check(script, in: main)
+                return script
+            }
+            let progress = ScriptProgress(stepCount: script.steps.count)
+            if let earlier = latest.replace(by: progress) {
+                earlier.cancel()
+                main.control.faults.removeAll()
+            }
+            let warnings = try plane.start(script, progress, in: main)
             return SourceFiles.Loaded(count: script.steps.count, "step", warnings: warnings)
+        }
+    }
+
+    /// The script of the file that runs; users can have started others since. Safe from any thread.
+    private final class FileScript: Sendable {
+        private let progress = Mutex<ScriptProgress?>(nil)
+
+        func replace(by next: ScriptProgress) -> ScriptProgress? {
+            progress.withLock { progress in
+                defer { progress = next }
+                return progress
+            }
         }
     }
 }

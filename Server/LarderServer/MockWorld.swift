@@ -187,7 +187,11 @@ public struct MockWorld: Sendable {
         inOrder: Bool = false,
         noneOther: Bool = false
     ) async -> VerificationReport {
-        await Verifier(entries: entries, world: world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+        await Verifier(entries: entries, dropped: world.control.journal.dropped, world: world).verify(
+            expectations,
+            inOrder: inOrder,
+            noneOther: noneOther
+        )
     }
 
     /// Waits for a condition; false if the limit ended first.
@@ -212,7 +216,7 @@ public struct MockWorld: Sendable {
 
     /// The report of client behaviour.
     public var conduct: ConductReport {
-        get async { ConductReport(await entries) }
+        get async { ConductReport(await entries, dropped: world.control.journal.dropped?.count ?? 0) }
     }
 
     /// The journal as an HTTP archive (HAR 1.2), as JSON.

@@ -24,9 +24,7 @@ extension Arguments {
                 "--tls",
                 """
                 https and wss too, on the same port, with certificates of the development
-                authority; see larder-server certificate. https://expired.localhost and
-                not-yet-valid, wrong-host, unknown-authority and wrong-purpose have
-                faulty ones
+                authority; see larder-server certificate
                 """
             ) { $0.servesTLS = true },
             .init("--certificate", "FILE", "https with your own certificate and --key (PEM)", \.certificate),

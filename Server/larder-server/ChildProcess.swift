@@ -39,6 +39,7 @@ enum ChildProcess {
         let (reader, writer) = (ends[0], ends[1])
         defer { close(reader) }
         _ = fcntl(reader, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(reader, F_SETFL, O_NONBLOCK)
         let process: pid_t
         do {
             defer { close(writer) }
@@ -49,7 +50,7 @@ enum ChildProcess {
         let end = now() + timeoutSeconds * 1_000
         var output: [UInt8] = []
         var status: Int32 = 0
-        let isOver = read(reader, into: &output, until: end) && wait(for: process, &status, until: end)
+        let isOver = follow(process, reader, &output, &status, until: end)
         if !isOver {
             _ = kill(-process, SIGKILL)
             while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
@@ -112,28 +113,37 @@ enum ChildProcess {
         }
     }
 
-    /// Waits for the end of a process that has closed its output; false if the time is over before.
-    private static func wait(for process: pid_t, _ status: inout Int32, until end: Int) -> Bool {
+    /// Reads the output of a process until it has ended; false if the time is over before. What it has left behind in the background may
+    /// still have its output.
+    private static func follow(
+        _ process: pid_t,
+        _ reader: Int32,
+        _ output: inout [UInt8],
+        _ status: inout Int32,
+        until end: Int
+    ) -> Bool {
+        var isOpen = true
         while true {
+            // Asked first, so that everything that it has printed is read.
             let ended = unsafe waitpid(process, &status, WNOHANG)
+            if ended < 0, errno != EINTR { return false }
+            if isOpen { isOpen = drain(reader, &output) }
             if ended == process { return true }
-            guard ended == 0 || errno == EINTR, now() < end else { return false }
-            // Nothing tells without taking the status: the end is nearly always there at once.
-            _ = poll(nil, 0, 5)
+            let left = end - now()
+            guard left > 0 else { return false }
+            // Nothing tells the end without taking the status.
+            var poller = pollfd(fd: isOpen ? reader : -1, events: Int16(POLLIN), revents: 0)
+            _ = unsafe poll(&poller, 1, Int32(min(left, isOpen ? 50 : 5)))
         }
     }
 
-    /// Reads until no process has the other end any more; false if the time is over before.
-    private static func read(_ descriptor: Int32, into output: inout [UInt8], until end: Int) -> Bool {
+    /// Reads what there is; false if no process has the other end any more.
+    private static func drain(_ descriptor: Int32, _ output: inout [UInt8]) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {
-            let left = end - now()
-            guard left > 0 else { return false }
-            var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&poller, 1, Int32(left)) > 0 else { continue }
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return true }
+            guard count > 0 else { return count < 0 }
             output += buffer[..<count]
             if output.count > outputBytesMaximum { output.removeFirst(output.count - outputBytesMaximum) }
         }

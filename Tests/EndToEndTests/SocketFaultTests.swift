@@ -45,7 +45,7 @@ struct SocketFaultTests {
             var random = SeededGenerator(seed: seed)
             let cut = FaultAction.truncate(.byte(random.uniform(in: 0..<(whole.count + 400))))
             let actions: [FaultAction] = [
-                cut, cut, cut, .truncate(.insideChunkHeader), .truncate(.insideCharacter), .malformedChunk, .empty,
+                cut, cut, cut, .truncate(.insideChunkHeader), .truncate(.insideCharacter), .malformedChunk,
                 .reset,
                 .close, .loseReply(.close), .loseReply(.reset),
             ]

@@ -65,7 +65,8 @@ struct TransportTests {
 
     @Test(
         arguments: [
-            FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .empty, .reset, .close,
+            FaultAction.truncate(.byte(20)), .truncate(.insideChunkHeader), .malformedChunk, .loseReply(.close), .reset,
+            .close,
         ]
     )
     func `an interrupted reply is an error, never a partial body`(action: FaultAction)

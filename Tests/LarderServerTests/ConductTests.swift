@@ -475,7 +475,7 @@ struct ConductTests {
 
     @Test(arguments: [
         ("GET", "conduct", ""), ("POST", "verify", #"{"expect":[{"match":{"path":"/v1/feed"},"exactly":0}]}"#),
-        ("POST", "wait", #"{"entries":{"path":"/v1/feed"}}"#),
+        ("POST", "wait", #"{"entries":{"path":"/v1/feed"}}"#), ("POST", "wait", #"{"quietSeconds":1}"#),
     ])
     func `without a journal nothing is said about requests`(method: String, function: String, body: String) async throws
     {

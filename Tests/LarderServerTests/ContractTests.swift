@@ -202,4 +202,46 @@ struct ContractTests {
         let root = try OpenAPIDocument.value(Array(text.utf8), named: "x.json")
         #expect(try Contract(OpenAPIDocument(root: root), named: "x.json").warnings.first?.contains("(?=x)") ?? false)
     }
+
+    private func findings(_ value: String, _ schema: String) throws -> [String] {
+        func json(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
+        var check = JSONSchema(OpenAPIDocument(root: .null), .reply)
+        check.check(try json(value), try json(schema), at: "")
+        return check.findings
+    }
+
+    @Test func `every price is a multiple of a cent, and half a cent is not`() throws {
+        for cents in 1...9_999 {
+            let price = "\(cents / 100).\(cents % 100 < 10 ? "0" : "")\(cents % 100)"
+            #expect(try findings(price, #"{"multipleOf": 0.01}"#) == [], "\(price)")
+        }
+        let wrong = [("0.355", "0.01"), ("7", "2"), ("1000000000000001", "2"), ("99.994", "0.01"), ("0.1", "0.25")]
+        for (value, step) in wrong {
+            #expect(try findings(value, "{\"multipleOf\": \(step)}").count == 1, "\(value)")
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"url": "https://api.example.com/{version}", "variables": {"version": {"default": "v2"}}}"#, "/v2"),
+        (
+            #"{"url": "https://{name}.example.com:{port}/v1/", "variables": {"name": {"default": "a"}, "port": {"default": "8443"}}}"#,
+            "/v1"
+        ), (#"{"url": "/api"}"#, "/api"),
+    ])
+    func `the variables of a server have their defaults`(_ server: String, _ base: String) throws {
+        let root = try JSONParser.parse(Array("{\"servers\": [\(server)]}".utf8))
+        #expect(OpenAPIDocument(root: root).basePaths == [base])
+    }
+
+    @Test func `what the proxy answers itself is not the server's contract`() async throws {
+        let port = try ClosedPort()
+        let directory = try CollectionShop.directory(["contract.yaml": Self.contract])
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.contract = directory.path + "/contract.yaml"
+        }
+        #expect(try await proxy.ask("GET", "/books/1", fields: ["X-Reader": "r1"]).status == 502)
+        #expect(await proxy.world.conduct.findings.isEmpty)
+    }
 }

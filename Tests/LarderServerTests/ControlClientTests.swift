@@ -130,13 +130,6 @@ struct ControlClientTests {
         }
     }
 
-    @Test func `the help of https names every host with a faulty certificate`() throws {
-        let text = try Help.text(of: nil)
-        for name in ["expired", "not-yet-valid", "wrong-host", "unknown-authority", "wrong-purpose"] {
-            #expect(text.contains(name), "\(name)")
-        }
-    }
-
     @Test func `a server is found by its name`() throws {
         let server = try CannedServer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
         #expect(try ControlClient("http://localhost:\(server.port)").ask("GET", "/").status == 200)

@@ -18,7 +18,7 @@ struct DashboardTests {
     @Test func `the page is served for the server and each world, beside the control API`() async throws {
         let stage = try Stage()
         let world = try stage.backend.makeWorld(id: "blue")
-        for target in ["/_larder/", "/_larder/dashboard", "/w/\(world.id)/_larder/", "/_larder/?world=blue"] {
+        for target in ["/_larder/", "/w/\(world.id)/_larder/", "/_larder/?world=blue"] {
             let reply = try await raw(stage, target, "Host: 127.0.0.1")
             #expect(reply.status == 200 && reply.field("Content-Type") == "text/html; charset=utf-8", "\(target)")
             #expect(reply.body == DashboardDocument.shared.bytes)

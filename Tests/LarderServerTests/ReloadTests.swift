@@ -182,6 +182,39 @@ struct ReloadTests {
         #expect(try await site.text("GET", "/a") == "one")
     }
 
+    @Test func `a wrong script of faults leaves the last good one`() async throws {
+        func script(_ rest: String) -> String {
+            #"{"steps": [{"faults": [{"id": "f", "match": {"path": "/a"}, "action": {"type": "respond", "status": 503}}]}\#(rest)]}"#
+        }
+        let scripts = try CollectionShop.directory(["faults.json": script("")])
+        let (site, announcements) = try makeSite(["a.json": #"{"routes": [{"path": "/a", "text": "one"}]}"#])
+        let path = scripts.path + "/faults.json"
+        _ = try site.backend.run(scriptAt: path) { try SourceFile.bytes(path) }
+        #expect(try await site.text("GET", "/a") == "503")
+        RouteSite.write("faults.json", script(#", {"atSeconds": 9, "remove": ["bsuy"]}"#), in: scripts.path)
+        let announced = await announcements.next(containing: "last good version")
+        #expect(announced.contains("faults.json:1") && announced.contains("is no fault"), "\(announced)")
+        #expect(try await site.text("GET", "/a") == "503")
+    }
+
+    @Test func `a reload ends the steps of the file, and not those of another script`() async throws {
+        func step(_ id: String, _ path: String) -> String {
+            #"{"steps": [{"atSeconds": 30, "faults": [{"id": "\#(id)", "match": {"path": "\#(path)"}, "action": {"type": "respond", "status": 503}}]}]}"#
+        }
+        let scripts = try CollectionShop.directory(["faults.json": step("old", "/a")])
+        let (site, announcements) = try makeSite(
+            ["a.json": #"{"routes": [{"path": "/a", "text": "one"}, {"path": "/b", "text": "two"}]}"#]
+        )
+        site.backend.main.clock.freeze()
+        let path = scripts.path + "/faults.json"
+        _ = try site.backend.run(scriptAt: path) { try SourceFile.bytes(path) }
+        try site.backend.main.run(FaultScript(json: Array(step("posted", "/b").utf8)))
+        RouteSite.write("faults.json", #"{"steps": []}"#, in: scripts.path)
+        _ = await announcements.next(containing: "loaded 0 steps")
+        site.backend.main.clock.advance(by: .seconds(30))
+        #expect(site.backend.main.faults.map(\.fault.id) == ["posted"])
+    }
+
     @Test func `a token from before a reload of the data leads to a resync, also after a reset`() async throws {
         let data = try CollectionShop.directory(["todos.json": #"[{"id": 1}, {"id": 2}, {"id": 3}]"#])
         let (site, announcements) = try makeSite(["a.json": #"{"routes": []}"#], .collections(directory: data.path))

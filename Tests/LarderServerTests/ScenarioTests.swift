@@ -266,6 +266,11 @@ struct ScenarioTests {
         #expect(ending.timedOut && ending.code == nil)
     }
 
+    @Test func `a command that has ended is over, although it has left a process with its output`() throws {
+        let ending = try ChildProcess.run(["sh", "-c", "echo done; sleep 600 &"], [:], timeoutSeconds: 20)
+        #expect(ending.isSuccess && ending.output == "done\n")
+    }
+
     @Test func `a command that cannot be started is named`() throws {
         #expect(throws: ChildProcess.Failure.self) {
             try ChildProcess.run(["/no/such/command"], [:], timeoutSeconds: 1)

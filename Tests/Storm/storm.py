@@ -61,7 +61,7 @@ FAULTS = [
     {"match": {"path": "/v1/sessions/refresh", "probability": 0.5}, "action": {"type": "loseReply", "by": "reset"}},
     {"match": {"path": "/v1/**", "probability": 0.1}, "action": {"type": "expireToken"}},
     {"match": {"path": "/v1/**", "probability": 0.2}, "action": {"type": "truncate", "byte": 40}},
-    {"match": {"path": "/v1/**", "probability": 0.2}, "action": {"type": "empty"}},
+    {"match": {"path": "/v1/**", "probability": 0.2}, "action": {"type": "loseReply", "by": "close"}},
     {"match": {"path": "/v1/live", "probability": 0.8}, "action": {"type": "live", "lose": 0.2, "duplicate": 0.2, "reorder": 0.2}},
     {"match": {"path": "/v1/**"}, "action": {"type": "lag", "seconds": 1}},
 ]

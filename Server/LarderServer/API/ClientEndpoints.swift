@@ -28,7 +28,7 @@ enum ClientEndpoints {
                 let limit = InspectedClients.countMaximum
                 throw ProblemType.limitReached("\(limit) clients are connected.", limit: limit)
             }
-            return .webSocket(WebSocketAcceptance(handler: InspectedClient(call.plane.clients)))
+            return .webSocket(WebSocketAcceptance(handler: InspectedClient(call.plane.clients, in: call.world.id)))
         case 2: return try act(call, method, rest[0], rest[1])
         default: throw ProblemType.notFound("GET /_larder/clients lists the clients; POST on ID/ACTION asks one.")
         }
@@ -41,7 +41,7 @@ enum ClientEndpoints {
 
     private static func list(_ call: ControlCall) -> Reply? {
         let (clients, loop) = (call.plane.clients, call.exchange.loop)
-        let numbers = clients.numbers
+        let numbers = clients.numbers(in: call.world.id)
         guard !numbers.isEmpty else { return ControlEndpoints.json(.members(["items": .array([])])) }
         let gathering = SharedState(Gathering(missing: numbers.count))
         let questions = numbers.map { number in
@@ -85,7 +85,7 @@ enum ClientEndpoints {
             throw ProblemType.notFound("A client cannot '\(name.prefix(32))'; it can \(names).")
         }
         let clients = call.plane.clients
-        guard let number = Int(id), clients.numbers.contains(number) else {
+        guard let number = Int(id), clients.numbers(in: call.world.id).contains(number) else {
             throw ProblemType.notFound("There is no client '\(id.prefix(32))'. GET /_larder/clients lists all.")
         }
         let reader = try call.settings()

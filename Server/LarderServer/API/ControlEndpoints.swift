@@ -59,11 +59,11 @@ enum ControlEndpoints {
             guard let query = QueryString(parsing: Array(request.query ?? [])) else {
                 throw ProblemType.invalidParameter("The query is not valid percent-encoded UTF-8.")
             }
-            var (id, segments) = (
-                worldID,
-                request.pathText.split(separator: "/").dropFirst()
-                    .compactMap { QueryString.percentDecoded(Array($0.utf8)) }
-            )
+            let parts = request.pathText.split(separator: "/").dropFirst()
+            var (id, segments) = (worldID, parts.compactMap { QueryString.percentDecoded(Array($0.utf8)) })
+            guard segments.count == parts.count else {
+                throw ProblemType.invalidParameter("The path is not valid percent-encoded UTF-8.")
+            }
             let isAboutAll = segments == ["worlds"]
             if !isAboutAll, segments.first == "worlds" { (id, segments) = (segments[1], Array(segments[2...])) }
             let world = try isAboutAll ? plane.worlds.main : plane.worlds.world(id)
@@ -79,9 +79,12 @@ enum ControlEndpoints {
     private static func answer(_ call: ControlCall, _ segments: [String]) throws(Problem) -> Reply? {
         let rest = Array(segments.dropFirst())
         let method = call.method
+        if let name = segments.first, rest.count > depths[name] ?? 0 {
+            throw ProblemType.notFound("The control plane has no '\(segments.joined(separator: "/").prefix(64))'.")
+        }
         switch segments.first {
         case nil: return try WorldEndpoints.answer(call, method)
-        case "openapi.json" where rest.isEmpty:
+        case "openapi.json":
             guard method == .get else { throw wrongMethod("GET") }
             return json(description)
         case "reset": return later(call) { call throws(Problem) in try WorldEndpoints.reset(call, method) }
@@ -148,6 +151,7 @@ enum ControlEndpoints {
         _ methods: [Method] = [.post],
         add: () throws(Problem) -> JSONValue
     ) throws(Problem) -> Reply {
+        if rest.count > 1 { throw ProblemType.notFound("A \(noun) has no '\(rest[1].prefix(64))'.") }
         switch (call.method, rest.first) {
         case (.get, nil): return json(.members(["items": .array(items().map(\.json))]))
         case (.delete, nil):
@@ -170,6 +174,12 @@ enum ControlEndpoints {
             "There is no \(noun) '\(id.prefix(64))'. Existing \(noun)s: \(names.isEmpty ? "none" : names)."
         )
     }
+
+    /// How many segments may follow the name of a function; none where it is not listed.
+    private static let depths = [
+        "snapshots": 2, "clock": 1, "faults": 1, "journeys": 1, "gates": 2, "held": 2, "journal": 2, "oracles": 1,
+        "actors": 1, "clients": 2,
+    ]
 
     /// The functions listed by `GET /_larder`.
     static let parts = [

@@ -3,11 +3,8 @@ import LarderHTTP
 
 /// The dashboard: a page that shows and controls a world through the control API.
 enum DashboardEndpoints {
-    /// The path of the page, below the server or below a world (`/w/blue/_larder/`). `/_larder` without a slash belongs to the
-    /// API.
-    private static let paths: Set<String> = ["/_larder/", "/_larder/dashboard"]
-
-    static func isDashboard(_ request: Request) -> Bool { paths.contains(request.pathText) }
+    /// The page is below the server or below a world (`/w/blue/_larder/`). `/_larder` without a slash belongs to the API.
+    static func isDashboard(_ request: Request) -> Bool { request.pathText == "/_larder/" }
 
     /// - Throws: the guard's errors, and `method-not-allowed`.
     static func answer(_ request: Request, _ controlGuard: ControlGuard) throws(Problem) -> Reply {

@@ -133,11 +133,16 @@ public struct FaultScript: Sendable {
         for step in reader.objects("steps") ?? [] {
             var operations: [Operation] = []
             let at = step.seconds("atSeconds") ?? .zero
+            // What is set stays.
+            if step.bool("removeAll") { operations.append(.removeAll) }
+            let names = (step.array("remove") ?? []).map { name, pointer in
+                if name.string == nil { reader.errors.add(pointer, "must be the name of a fault") }
+                return name.string ?? ""
+            }
+            if !names.isEmpty { operations.append(.remove(names)) }
             let faults = step.objects("faults")?.compactMap(Fault.read) ?? []
             if !faults.isEmpty { operations.append(.set(faults)) }
             if let journey = step.choice("journey", Journey.self) { operations.append(.follow(journey)) }
-            if let remove = step.array("remove") { operations.append(.remove(remove.compactMap { $0.value.string })) }
-            if step.bool("removeAll") { operations.append(.removeAll) }
             if let act = step.child("act").flatMap(ScriptedAction.read) { operations.append(.act(act)) }
             if let fault = step.child("changes").flatMap(ChangeFeedFault.read) { operations.append(.inject(fault)) }
             steps.append(Step(at: at, operations: operations))
@@ -170,6 +175,7 @@ extension ControlPlane {
     /// - Parameter pointer: the JSON pointer of the fault at an index.
     private func check(_ faults: [Fault], in world: World, at pointer: (Int) -> String) throws(Problem) {
         let errors = BodyErrors()
+        var names: Set<String> = []
         for (index, fault) in faults.enumerated() {
             let place = pointer(index) + "/action/"
             if fault.action.kind.needsDomain, !hasDomain {
@@ -182,7 +188,12 @@ extension ControlPlane {
                     "may be closeListener in the world main only, because all worlds share the port"
                 )
             case let canned as CannedReply: for error in canned.headerErrors { errors.add(place + "headers", error) }
+            case let wrong as WrongContentType where wrong.value?.hasControlCharacter ?? false:
+                errors.add(place + "value", "has a control character")
             default: break
+            }
+            if !fault.id.isEmpty, !names.insert(fault.id).inserted {
+                errors.add(pointer(index) + "/id", "is that of another fault of the request")
             }
             if !fault.appliesToChannels, let path = fault.match.path, hasDomain, backend.isChannel(path, in: world) {
                 errors.add(
@@ -259,8 +270,14 @@ extension ControlPlane {
         }
     }
 
-    /// Rejects the removal of a fault that neither the script nor the world has. Names that the server makes are not known yet.
-    private func checkRemovals(_ script: FaultScript, in world: World) throws(Problem) {
+    /// Rejects a script that the world cannot have: its faults, and the removal of one that neither the script nor the world has. Names
+    /// that the server makes are not known yet.
+    func check(_ script: FaultScript, in world: World) throws(Problem) {
+        for (index, step) in script.steps.enumerated() {
+            for faults in step.operations.compactMap({ self.faults(of: $0, in: world) }) {
+                try check(faults, in: world) { "/steps/\(index)/faults/\($0)" }
+            }
+        }
         let all = script.steps.flatMap(\.operations)
         let known = world.control.faults.all.map(\.id) + all.compactMap { faults(of: $0, in: world) }.joined().map(\.id)
         let errors = BodyErrors()
@@ -275,16 +292,16 @@ extension ControlPlane {
         try errors.check()
     }
 
-    /// Starts a script: each step runs at its time on the world's clock. Returns warnings.
+    /// Checks a script and starts it. Returns warnings.
     func run(_ script: FaultScript, in world: World) throws(Problem) -> [String] {
-        for (index, step) in script.steps.enumerated() {
-            for faults in step.operations.compactMap({ self.faults(of: $0, in: world) }) {
-                try check(faults, in: world) { "/steps/\(index)/faults/\($0)" }
-            }
-        }
-        try checkRemovals(script, in: world)
-        var warnings: [String] = []
+        try check(script, in: world)
         let progress = ScriptProgress(stepCount: script.steps.count)
+        return try start(script, progress, in: world)
+    }
+
+    /// Starts a script that was checked: each step runs at its time on the world's clock. Returns warnings.
+    func start(_ script: FaultScript, _ progress: ScriptProgress, in world: World) throws(Problem) -> [String] {
+        var warnings: [String] = []
         world.control.script = progress
         for (index, step) in script.steps.enumerated() {
             for operation in step.operations {

@@ -31,7 +31,7 @@ enum GateEndpoints {
     static func held(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let gates = call.world.control.gates
         guard rest.count == 2 else {
-            guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
+            guard method == .get, rest.isEmpty else { throw ControlEndpoints.wrongMethod("GET") }
             return ControlEndpoints.json(.members(["items": .array(gates.held.map(\.json))]))
         }
         guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }

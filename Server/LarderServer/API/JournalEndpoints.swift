@@ -8,6 +8,9 @@ import Synchronization
 enum JournalEndpoints {
     static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
         let journal = call.world.control.journal
+        if rest.count == 2, rest[1] != "curl" || Int(rest[0]) == nil {
+            throw ProblemType.notFound("The journal has no '\(rest.joined(separator: "/").prefix(64))'.")
+        }
         switch (method, rest.first) {
         case (.get, nil): return try list(call)
         case (.delete, nil):
@@ -23,7 +26,7 @@ enum JournalEndpoints {
             guard let number = Int(text), let entry = journal.entry(number) else {
                 throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
             }
-            if rest.count == 2, rest[1] == "curl" { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
+            if rest.count == 2 { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
             return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user)))
         default: throw ControlEndpoints.wrongMethod("GET, DELETE")
         }
@@ -56,7 +59,8 @@ enum JournalEndpoints {
         let reader = try call.settings()
         let (expectations, inOrder, noneOther) = Expectation.list(reader, isRequired: true)
         try reader.check()
-        let verifier = Verifier(entries: call.world.control.journal.entries, world: call.world)
+        let journal = call.world.control.journal
+        let verifier = Verifier(entries: journal.entries, dropped: journal.dropped, world: call.world)
         let report = verifier.verify(expectations, inOrder: inOrder, noneOther: noneOther)
         guard report.holds else {
             var problem = ProblemType.verificationFailed(report.description)
@@ -77,8 +81,12 @@ enum JournalEndpoints {
             throw ProblemType.invalidParameter("The conduct report has \(Journal.isOff).")
         }
         let (matcher, isFiltered) = (JournalMatcher(filter, in: call.world), filter.match.device != nil)
-        let entries = call.world.control.journal.entries
-        let report = ConductReport(isFiltered ? entries.filter { matcher.matches($0) } : entries)
+        let journal = call.world.control.journal
+        let entries = journal.entries
+        let report = ConductReport(
+            isFiltered ? entries.filter { matcher.matches($0) } : entries,
+            dropped: journal.dropped?.count ?? 0
+        )
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
         return wantsText
             ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))

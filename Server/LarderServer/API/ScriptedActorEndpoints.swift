@@ -43,7 +43,6 @@ enum ScriptedActorEndpoints {
                 reader.one(or: "acts", ScriptedAction.read),
                 when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
                 moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
-                after: reader.integer("after", in: 0...1_000_000) ?? 0,
                 count: reader.integer("count", in: 1...1_000_000) ?? 1
             )
             try reader.check()
@@ -63,15 +62,15 @@ enum ScriptedActorEndpoints {
     }
 
     static func dialect(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        if method == .put || method == .patch {
+        if method == .put {
             let reader = try call.settings()
-            var dialect = method == .put ? Dialect() : call.world.control.current.dialect
+            var dialect = Dialect()
             if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
             if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
             try reader.check()
             call.world.control.change { $0.dialect = dialect }
         } else if method != .get {
-            throw ControlEndpoints.wrongMethod("GET, PUT, PATCH")
+            throw ControlEndpoints.wrongMethod("GET, PUT")
         }
         let dialect = call.world.control.current.dialect
         return ControlEndpoints.json([

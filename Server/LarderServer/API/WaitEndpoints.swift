@@ -39,7 +39,10 @@ enum WaitEndpoints {
             return .entries(JournalFilter.read(child), count: count)
         }
         if let count = reader.integer("held", in: 1...1_000_000) { return .held(count) }
-        if let duration = reader.seconds("quietSeconds", maximum: 86_400) { return .quiet(duration) }
+        if let duration = reader.seconds("quietSeconds", maximum: 86_400) {
+            if !isJournalEnabled { reader.fail("quietSeconds", "would see \(Journal.isOff)") }
+            return .quiet(duration)
+        }
         if let count = reader.integer("commits", in: 1...Int(Int32.max)) { return .commits(count) }
         if let child = reader.child("state") { return state(child) }
         reader.fail("entries", "or `held`, `quietSeconds`, `commits` or `state` must be given")

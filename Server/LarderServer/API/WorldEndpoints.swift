@@ -133,7 +133,7 @@ enum ClockEndpoints {
         let clock = call.world.clock
         switch (method, rest.first) {
         case (.get, nil): break
-        case (.put, nil), (.patch, nil):
+        case (.put, nil):
             let reader = try call.settings()
             let mode = reader.string("mode")
             let factor = reader.number("factor", in: 0.000_001...1_000_000)
@@ -171,7 +171,7 @@ enum ClockEndpoints {
             }
             try reader.check()
             if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }
-        default: throw ControlEndpoints.wrongMethod("GET, PUT, PATCH, and POST on advance")
+        default: throw ControlEndpoints.wrongMethod("GET, PUT, and POST on advance")
         }
         return ControlEndpoints.json(describe(clock))
     }

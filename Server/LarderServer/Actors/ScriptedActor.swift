@@ -57,7 +57,7 @@ public struct ScriptedAction: Sendable, Hashable {
     var json: JSONValue {
         .members([
             "as": person.map { .string($0) }, "method": .string(method), "path": .string(path),
-            "body": body.map { JSONValue(displaying: $0) },
+            "body": body.map { JSONValue(displaying: $0) }, "headers": JSONValue.texts(headers),
         ])
     }
 }
@@ -85,8 +85,6 @@ public struct ScriptedActor: Sendable, Hashable {
     public var match: FaultMatch
     /// At which stage of the exchange it acts.
     public var moment: Moment
-    /// How many matching exchanges it skips first.
-    public var after: Int
     /// How often it acts at most.
     public var count: Int
     /// Its actions, in order.
@@ -98,13 +96,11 @@ public struct ScriptedActor: Sendable, Hashable {
         _ acts: [ScriptedAction],
         when match: FaultMatch,
         moment: Moment = .before,
-        after: Int = 0,
         count: Int = 1
     ) {
         self.id = id
         self.match = match
         self.moment = moment
-        self.after = after
         self.count = count
         self.acts = acts
     }
@@ -112,7 +108,7 @@ public struct ScriptedActor: Sendable, Hashable {
     var json: JSONValue {
         .members([
             "id": .string(id), "match": match.json, "moment": .string(moment.rawValue),
-            "after": .integer(Int64(after)), "count": .integer(Int64(count)), "acts": .array(acts.map(\.json)),
+            "count": .integer(Int64(count)), "acts": .array(acts.map(\.json)),
         ])
     }
 }
@@ -122,18 +118,12 @@ extension ScriptedActor: NamedRule {
     static var countMaximum: Int { 1_000 }
 }
 
-/// How many matching exchanges an actor has seen, and how often it has acted.
-struct ActorCounts {
-    var seen = 0
-    var acted = 0
-}
-
-/// The scripted actors of a world.
-typealias ScriptedActorSet = RuleSet<ScriptedActor, ActorCounts>
+/// The scripted actors of a world, each with how often it has acted.
+typealias ScriptedActorSet = RuleSet<ScriptedActor, Int>
 
 extension ScriptedActorSet {
     func add(_ actor: ScriptedActor) throws(Problem) -> ScriptedActor {
-        try add([actor]) { _ in ActorCounts() }[0]
+        try add([actor]) { _ in 0 }[0]
     }
 
     /// The actions that are due at this stage of an exchange.
@@ -141,11 +131,9 @@ extension ScriptedActorSet {
         withEntries { entries in
             var acts: [ScriptedAction] = []
             for index in entries.indices where entries[index].rule.moment == moment {
-                let (actor, counts) = (entries[index].rule, entries[index].counts)
-                guard counts.acted < actor.count, entries[index].matcher.matches(facts) else { continue }
-                entries[index].counts.seen += 1
-                guard counts.seen >= actor.after else { continue }
-                entries[index].counts.acted += 1
+                let actor = entries[index].rule
+                guard entries[index].counts < actor.count, entries[index].matcher.matches(facts) else { continue }
+                entries[index].counts += 1
                 acts += actor.acts
             }
             return acts

@@ -4,7 +4,6 @@ import Synchronization
 
 /// The TLS servers and certificates of one backend.
 ///
-/// The hosts `expired.localhost` and the like (`CertificateFault.host`) always have a wrong one, for clients that cannot change the server.
 /// Certificates are valid by the system's clock, not by those of worlds, because clients judge them by theirs. Safe from any thread.
 final class CertificateSource: Sendable {
     private struct Name: Hashable {
@@ -56,7 +55,6 @@ final class CertificateSource: Sendable {
         if let fixed { return fixed }
         let name = host?.lowercased() ?? ""
         let names = name.isEmpty || hosts.contains(name) ? hosts : [name]
-        let fault = fault ?? CertificateFault.allCases.first { $0.host == name }
         let key = Name(host: names == hosts ? "" : name, fault: fault)
         if let known = issued.withLock({ $0[key] }) { return known }
         guard let made = try? authority?.issue(hosts: names, now: SystemWallClock().now, fault: fault) else {
@@ -67,18 +65,5 @@ final class CertificateSource: Sendable {
             issued[key] = made
         }
         return made
-    }
-}
-
-extension CertificateFault {
-    /// The host whose certificates have this fault.
-    var host: String {
-        switch self {
-        case .expired: "expired.localhost"
-        case .notYetValid: "not-yet-valid.localhost"
-        case .wrongHost: "wrong-host.localhost"
-        case .unknownAuthority: "unknown-authority.localhost"
-        case .wrongPurpose: "wrong-purpose.localhost"
-        }
     }
 }

@@ -15,15 +15,18 @@ final class InspectedClients: Sendable {
     private struct State {
         var lastClient = 0
         var lastQuestion = 0
-        var handles: [Int: ChannelHandle] = [:]
+        /// Each with the name of the world that it has connected to.
+        var handles: [Int: (handle: ChannelHandle, world: String)] = [:]
         var questions: [Int: Question] = [:]
     }
 
     static let countMaximum = 64
     private let state = Mutex(State())
 
-    /// The numbers of the connected clients, in the order in which they came.
-    var numbers: [Int] { state.withLock { $0.handles.keys.sorted() } }
+    /// The numbers of the clients that are connected to a world, in the order in which they came.
+    func numbers(in world: String) -> [Int] {
+        state.withLock { $0.handles.filter { $0.value.world == world }.keys.sorted() }
+    }
 
     var hasRoom: Bool { state.withLock { $0.handles.count < Self.countMaximum } }
 
@@ -51,7 +54,7 @@ final class InspectedClients: Sendable {
         let handle = state.withLock { state in
             let question = Question(client: client, loop: loop, timer: timer, answered: answered)
             state.questions[number] = question
-            return state.handles[client]
+            return state.handles[client]?.handle
         }
         var message = JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(number)))])
         message["action"] = .string(action)
@@ -74,10 +77,10 @@ final class InspectedClients: Sendable {
 
     // MARK: Connections
 
-    fileprivate func opened(_ handle: ChannelHandle) -> Int {
+    fileprivate func opened(_ handle: ChannelHandle, in world: String) -> Int {
         state.withLock { state in
             state.lastClient += 1
-            state.handles[state.lastClient] = handle
+            state.handles[state.lastClient] = (handle, world)
             return state.lastClient
         }
     }
@@ -106,12 +109,13 @@ final class InspectedClients: Sendable {
 /// Registers a client when its connection opens, and passes its answers on.
 final class InspectedClient: ChannelHandler {
     private let clients: InspectedClients
+    private let world: String
     private let number = Mutex<Int?>(nil)
 
-    init(_ clients: InspectedClients) { self.clients = clients }
+    init(_ clients: InspectedClients, in world: String) { (self.clients, self.world) = (clients, world) }
 
     func opened(_ handle: ChannelHandle) {
-        let new = clients.opened(handle)
+        let new = clients.opened(handle, in: world)
         number.withLock { $0 = new }
     }
 

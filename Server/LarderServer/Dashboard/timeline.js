@@ -194,6 +194,11 @@ function drawFaultLane(content, items, groups, y, left, isNarrow, label) {
     content.push(element);
     y += 15;
   }
+  const hidden = [...spans.keys()].slice(4);
+  if (hidden.length > 0) {
+    label(`and ${hidden.length} more`, y + 8);
+    y += 15;
+  }
   return y + 4;
 }
 

@@ -34,9 +34,10 @@ async function refreshWorlds() {
   const place = find("world-address");
   const byField = shown.world === "main" ? "" : `with the field Larder-World: ${shown.world}, or `;
   const text = `Clients reach it ${byField}at `;
-  if (place.dataset.shown !== shown.world) {
-    place.dataset.shown = shown.world;
-    const seed = items.find((world) => world.id === shown.world)?.seed;
+  const seed = items.find((world) => world.id === shown.world)?.seed;
+  // A world that was removed, or a server that was started again, can have another seed.
+  if (place.dataset.shown !== `${shown.world} ${seed}`) {
+    place.dataset.shown = `${shown.world} ${seed}`;
     place.replaceChildren(text, make("code", {}, address), `. Its seed is ${seed}.`);
   }
 }

@@ -10,11 +10,7 @@ extension ControlPlane {
             return SecureSession(try certificates.server.session { certificates.identity($0, nil) })
         }
         let decision = HandshakeDecision { host in
-            // A handshake has no device: the matching ones are counted for each host that clients name.
-            let name = "host:" + (host?.lowercased() ?? "")
-            return world.control.faults.decide(for: name, now: world.clock.uptime) { fault, _ in
-                fault.stage == .handshake && fault.match.matches(handshakeFor: host, of: peer.host)
-            }
+            world.control.faults.decide(handshakeFor: host, of: peer.host, now: world.clock.uptime)
         }
         // A resumed session shows no certificate, and so no fault.
         let session = try certificates.serverWithoutResumption.session { host in

@@ -125,9 +125,7 @@ final class ControlPlane: ExchangeHandler {
         exchange.context = owner
         guard request.isCut, world.control.faults.hasHeadFaults, !isEcho(request) else { return .proceed }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = world.control.faults.decide(for: facts.device, now: now) { fault, matcher in
-            fault.stage.precedesBody && matcher.matches(facts)
-        }
+        let decisions = world.control.faults.decide(facts, owner) { $0.precedesBody }
         guard !decisions.isEmpty else { return .proceed }
         ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
         return .hold
@@ -152,11 +150,10 @@ final class ControlPlane: ExchangeHandler {
             return answer(request, exchange, owner)
         }
         let facts = ExchangeFacts(request, of: owner)
-        let decisions = world.control.faults.decide(for: facts.device, now: world.clock.uptime) { fault, matcher in
-            let stage = fault.stage
+        let decided = (owner.trace as? ExchangeTrace)?.decisions ?? []
+        let decisions = world.control.faults.decide(facts, owner, after: decided) { stage in
             // What is before the body was decided when the head had arrived.
-            return (request.wasAnnounced ? !stage.precedesBody : stage != .requestBody) && stage != .handshake
-                && matcher.matches(facts)
+            request.wasAnnounced ? !stage.precedesBody : stage != .requestBody
         }
         ExchangeRun(self, owner, exchange, facts, decisions).start()
         return nil

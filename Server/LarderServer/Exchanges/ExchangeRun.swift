@@ -59,10 +59,11 @@ final class ExchangeRun: @unchecked Sendable {
     // MARK: Stages before the request is processed
 
     /// Runs the stage before the body is read; then lets it be read.
-    func startAtHead() {
-        wait(at: [.beforeRead]) { [self] in
-            guard let ending = ending(at: [.beforeRead]) else { return exchange.proceed(upTo: bytesRead) }
-            end(ending)
+    func startAtHead() { passHead { [self] in exchange.proceed(upTo: bytesRead) } }
+
+    private func passHead(_ body: @escaping @Sendable () -> Void) {
+        wait(at: .beforeRead) { [self] in
+            if let ending = ending(at: [.beforeRead]) { end(ending) } else { body() }
         }
     }
 
@@ -70,11 +71,13 @@ final class ExchangeRun: @unchecked Sendable {
     private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
 
     func start() {
-        let isStale = decisions.contains {
-            $0.fault.action.effect is StaleConnections && owner.connection.since < $0.windowStart
-        }
-        if isStale { return finish(.reset, nil) }
-        wait(at: stages) { [self] in
+        if decisions.contains(where: { $0.fault.action.effect is StaleConnections }) { return finish(.reset, nil) }
+        // What is before the body was done when the head had arrived.
+        if request.wasAnnounced { arrived() } else { passHead { [self] in arrived() } }
+    }
+
+    private func arrived() {
+        wait(at: .afterRead) { [self] in
             if exchange.isAbandoned, let uplinkEnd {
                 world.control.bandwidth.giveUp(
                     device: facts.device,
@@ -87,11 +90,6 @@ final class ExchangeRun: @unchecked Sendable {
             for act in world.control.actors.due(facts, .before) { plane.perform(act, in: world) }
             pass(.request) { [self] in process() }
         }
-    }
-
-    /// The stages before the request is processed that the run goes through. What is before the body was done when the head had arrived.
-    private var stages: [Fault.Stage] {
-        request.wasAnnounced ? [.requestBody, .afterRead] : [.beforeRead, .afterRead]
     }
 
     /// Processes the request when its idempotency key is free, and holds the key until the reply is sent.
@@ -111,7 +109,7 @@ final class ExchangeRun: @unchecked Sendable {
         if exchange.isAbandoned, request.method.isSafe { return }
         // What has arrived of a resumable upload is kept.
         if let part = partOfUpload { return dispatch(part) }
-        if let ending = ending(at: stages) { return end(ending) }
+        if let ending = ending(at: [.requestBody, .afterRead]) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
@@ -147,11 +145,11 @@ final class ExchangeRun: @unchecked Sendable {
         decisions.lazy.filter { stages.contains($0.fault.stage) }.compactMap(\.fault.action.effect.ending).first
     }
 
-    /// Continues after the delays of the faults at some stages.
-    private func wait(at stages: [Fault.Stage], _ body: @escaping @Sendable () -> Void) {
+    /// Continues after the delays of the faults at a stage.
+    private func wait(at stage: Fault.Stage, _ body: @escaping @Sendable () -> Void) {
         let now = world.clock.uptime
         var delay = Duration.zero
-        for decision in decisions where stages.contains(decision.fault.stage) {
+        for decision in decisions where decision.fault.stage == stage {
             let effect = decision.fault.action.effect
             let own = effect.delay(decision, facts, world.control.bandwidth, now: now)
             if effect is Bandwidth { uplinkEnd = now + own }
@@ -261,7 +259,7 @@ final class ExchangeRun: @unchecked Sendable {
         // The date of another server stays (RFC 9110 §6.6.1).
         reply.date = reply.date ?? date
         // What needs a whole body does not apply.
-        trace.change { $0.decisions.removeAll { !$0.fault.appliesToChannels } }
+        for decision in decisions where !decision.fault.appliesToChannels { withdraw(decision) }
         var mutator = ReplyMutator(reply)
         for decision in decisions where decision.fault.appliesToChannels {
             decision.fault.action.effect.change(&mutator, decision, request)
@@ -293,7 +291,7 @@ final class ExchangeRun: @unchecked Sendable {
             exchange: exchange
         ) { [self] spent, last in
             trace.change { $0.injected += spent }
-            finish(mutator.cut?.how, reply, after: last)
+            finish(mutator.cut?.how, reply, after: last, isWhole: mutator.isCutAtEnd)
         }
     }
 
@@ -338,10 +336,17 @@ final class ExchangeRun: @unchecked Sendable {
     /// - Parameters:
     ///   - cut: how a fault ends it; nil: normally.
     ///   - reply: the reply that was sent, at least in part; nil without one.
-    private func finish(_ cut: FaultAction.ExchangeCut?, _ reply: Reply?, after last: [UInt8] = []) {
+    ///   - isWhole: whether all bytes of the reply were sent. A reset can still take them from the client.
+    private func finish(
+        _ cut: FaultAction.ExchangeCut?,
+        _ reply: Reply?,
+        after last: [UInt8] = [],
+        isWhole: Bool = false
+    ) {
         let (ending, now) = (cut?.ending ?? .persist, world.clock.uptime)
         trace.change {
             ($0.ended, $0.ending) = (now, reply == nil ? cut?.words.whole : cut?.words.part)
+            if isWhole, cut != .reset { $0.ending = nil }
             if $0.arrival != nil, cut == nil { $0.reply = reply }
         }
         exchange.end(ending, after: last, reply)

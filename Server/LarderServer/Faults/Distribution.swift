@@ -51,8 +51,7 @@ public enum Distribution: Sendable, Hashable {
 
     // MARK: JSON
 
-    /// Reads `0.3`, `{"fixed": 0.3}`, `{"uniform": [0.1, 0.5]}`, `{"logNormal": {"median": 0.2, "sigma": 0.5}}` or `{"trace":
-    /// […]}`; all in seconds.
+    /// Reads `0.3`, `{"uniform": [0.1, 0.5]}`, `{"logNormal": {"median": 0.2, "sigma": 0.5}}` or `{"trace": […]}`; all in seconds.
     static func read(_ name: String, _ parent: BodyReader) -> Distribution? {
         guard let value = parent.value(name) else { return nil }
         if value.double != nil { return parent.seconds(name, maximum: 86_400).map { .fixed($0) } }
@@ -60,7 +59,6 @@ public enum Distribution: Sendable, Hashable {
             parent.fail(name, "must be a number of seconds, or an object such as {\"uniform\": [0.1, 2]}")
             return nil
         }
-        if reader.has("fixed") { return reader.seconds("fixed", maximum: 86_400).map { .fixed($0) } }
         if let bounds = reader.array("uniform", count: 0...2) {
             let values = bounds.compactMap { $0.value.double }
             guard values.count == 2, values[0] >= 0, values[0] <= values[1], values[1] <= 86_400 else {
@@ -87,7 +85,7 @@ public enum Distribution: Sendable, Hashable {
             }
             return .trace(values.map { .seconds($0) })
         }
-        parent.failMissing(name, "must be a number of seconds, or one of fixed, uniform, logNormal, trace")
+        parent.failMissing(name, "must be a number of seconds, or one of uniform, logNormal, trace")
         return nil
     }
 

@@ -1,6 +1,7 @@
 import LarderCoding
 import LarderEngine
 import LarderHTTP
+import LarderTime
 
 /// The properties of an exchange that faults, gates and actors match: the request, its connection and its caller.
 ///

@@ -148,6 +148,25 @@ public struct Fault: Sendable, Hashable {
     /// Whether it does something to event streams and WebSockets, whose content has no known end.
     var appliesToChannels: Bool { stage == .body ? !action.effect.needsWholeBody : stage != .end }
 
+    /// The place of its stage in an exchange. A connection that is dead has no stage before that.
+    var place: Int { action.effect is StaleConnections ? -1 : Stage.allCases.firstIndex(of: stage) ?? 0 }
+
+    /// Whether an exchange or a handshake that this fault applies to does not meet another one, which is set for the same stage or a
+    /// later one.
+    func overtakes(_ other: Fault) -> Bool {
+        if stage == .handshake { return type(of: action.effect) == type(of: other.action.effect) }
+        guard [.beforeRead, .requestBody, .afterRead, .afterCommit].contains(stage),
+            let ending = action.effect.ending
+        else { return false }
+        // The reply that takes the other's place meets what changes replies.
+        if ending.hasReply, [.head, .body, .end].contains(other.stage) || other.action.effect.delaysReply {
+            return false
+        }
+        // What delays the exchange at the same stage comes first, and what has arrived of a body is delayed as a whole.
+        let isBefore = other.stage == stage || stage == .requestBody && other.stage == .afterRead
+        return !(isBefore && other.action.effect.delaysReply) || place < 0
+    }
+
     /// Why the fault can never apply; nil if it can.
     var whyNeverMatched: String? {
         if occurrence.count == 0 { return "`count` is 0." }

@@ -31,16 +31,8 @@ public struct FaultAction: Sendable, Hashable {
     public static let close = FaultAction(Cut(how: .close))
     /// Never answers.
     public static let never = FaultAction(Cut(how: .never))
-    /// Closes the connection without a byte.
-    public static let empty = FaultAction(LoseReply.empty)
     /// Truncates the body although its length was announced.
-    public static func truncate(_ place: Truncation) -> FaultAction {
-        switch place {
-        case .byte(let byte): FaultAction(Truncate(byte: byte))
-        case .insideCharacter: FaultAction(Truncate(inside: .character))
-        case .insideChunkHeader: FaultAction(Truncate(inside: .chunkHeader))
-        }
-    }
+    public static func truncate(_ place: Truncate) -> FaultAction { FaultAction(place) }
     /// Flips bits of the body.
     public static func corrupt(bytes: Int) -> FaultAction { FaultAction(Corrupt(bytes: bytes)) }
     /// Sends a wrong `Content-Type`.
@@ -77,15 +69,6 @@ public struct FaultAction: Sendable, Hashable {
     public static func certificate(_ wrong: WrongCertificate) -> FaultAction { FaultAction(Certificate(fault: wrong)) }
     /// Closes connections with TLS without `close_notify`.
     public static let noCloseNotify = FaultAction(NoCloseNotify())
-
-    /// Where a body is truncated.
-    public enum Truncation: Sendable, Hashable {
-        case byte(Int)
-        /// Inside a multi-byte character; in the middle if there is none.
-        case insideCharacter
-        /// Inside the size of a chunk.
-        case insideChunkHeader
-    }
 
     /// How a connection ends during an exchange.
     public enum ExchangeCut: String, Sendable, Hashable, CaseIterable {

@@ -12,6 +12,12 @@ protocol FaultEffect: Sendable, Hashable {
     /// Its entry in `FaultKind.all`.
     var kind: FaultKind { get }
 
+    /// Whether it is a delay, which may also slow the reply.
+    var delaysReply: Bool { get }
+
+    /// Whether a client cannot use the reply that it has changed, although all of it arrives.
+    var damagesContent: Bool { get }
+
     /// How long the exchange waits at the fault's stage.
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
@@ -34,6 +40,8 @@ protocol FaultEffect: Sendable, Hashable {
 
 extension FaultEffect {
     var kind: FaultKind { Self.kind }
+    var delaysReply: Bool { false }
+    var damagesContent: Bool { false }
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
     {
@@ -54,6 +62,14 @@ enum FaultEnding {
     case expireToken
     /// The connection is reset, and no other is accepted for a while.
     case refuseConnections(Duration)
+
+    /// Whether the client receives a reply, which other faults may change.
+    var hasReply: Bool {
+        switch self {
+        case .respond, .expireToken: true
+        case .cut, .refuseConnections: false
+        }
+    }
 }
 
 /// How a request is processed.

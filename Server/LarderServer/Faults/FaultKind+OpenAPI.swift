@@ -1,7 +1,7 @@
 import LarderCoding
 
 extension FaultKind {
-    /// The description of the control plane with a schema for each action.
+    /// The description of the control plane with a schema for each action, and with the members of extended schemas.
     static func describing(in document: JSONValue) -> JSONValue {
         var schemas = document.value(at: "/components/schemas")?.object ?? JSONObject()
         var options: [JSONValue] = []
@@ -17,6 +17,14 @@ extension FaultKind {
             "oneOf": .array(options),
             "discriminator": .members(["propertyName": .string("type"), "mapping": .object(JSONObject(mapping))]),
         ])
+        // What extends a schema has its members too, before its own: `additionalProperties` excludes `allOf`.
+        for member in schemas.members {
+            guard let base = member.value["x-extends"]?.string, var schema = member.value.object else { continue }
+            let inherited = schemas[base]?["properties"]?.object?.members ?? []
+            schema["properties"] = .object(JSONObject(inherited + (schema["properties"]?.object?.members ?? [])))
+            schema["x-extends"] = nil
+            schemas[member.name] = .object(schema)
+        }
         var described = document.object ?? JSONObject()
         var components = described["components"]?.object ?? JSONObject()
         components["schemas"] = .object(schemas)

@@ -75,8 +75,7 @@ struct FaultKind: Sendable {
     /// All actions, in the order of the documentation.
     static let all: [FaultKind] = [
         Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.kind, Cut.close,
-        Cut.never,
-        LoseReply.emptyKind, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
+        Cut.never, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
         MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, Validators.kind,
         ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
     ]

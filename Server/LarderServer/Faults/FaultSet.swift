@@ -6,12 +6,12 @@ import LarderTime
 /// The application of one fault to one exchange.
 struct FaultDecision: Sendable, Hashable {
     let fault: Fault
+    /// Whose count it is: the device of the exchange, or the host of the handshake.
+    let device: String
     /// The 1-based index of this exchange among the device's matching exchanges.
     let ordinal: Int
     /// The seed of all random choices.
     let seed: UInt64
-    /// When the fault's current window began, on the world's clock.
-    let windowStart: MonotonicTime
 
     var generator: SeededGenerator { SeededGenerator(seed: seed) }
 
@@ -41,7 +41,14 @@ struct FaultCounts: Sendable {
     private static let devicesMaximum = 10_000
 
     /// Counts a matching exchange or handshake of a device, and decides about it.
-    mutating func decide(_ fault: Fault, _ name: String, _ now: MonotonicTime) -> FaultDecision? {
+    ///
+    /// - Parameter canAct: whether the exchange would meet the fault, whose window began at a time.
+    mutating func decide(
+        _ fault: Fault,
+        _ name: String,
+        _ now: MonotonicTime,
+        canAct: (_ windowStart: MonotonicTime) -> Bool
+    ) -> FaultDecision? {
         let occurrence = fault.occurrence
         guard occurrence.probability > 0 else { return nil }
         var age = now - setAt
@@ -60,21 +67,17 @@ struct FaultCounts: Sendable {
         var mixer = SeededGenerator(seed: seed ^ deviceHash ^ (UInt64(ordinal) &* 0x9E37_79B9_7F4A_7C15))
         let drawn = mixer.unit()
         guard occurrence.probability >= 1 || drawn < occurrence.probability else { return nil }
+        guard canAct(now + (occurrence.from - age)) else { return nil }
         applications[device, default: 0] += 1
         applicationCount += 1
-        return FaultDecision(
-            fault: fault,
-            ordinal: ordinal,
-            seed: mixer.next(),
-            windowStart: now + (occurrence.from - age)
-        )
+        return FaultDecision(fault: fault, device: device, ordinal: ordinal, seed: mixer.next())
     }
 }
 
 /// The faults of a world. Earlier faults apply first.
 ///
 /// Every decision is a function of the world's seed, the fault, the device and the ordinal, and of nothing else: not of
-/// threads, other devices or elapsed time.
+/// threads, other devices or elapsed time. A fault that cannot act, because another one has ended the exchange before, is not applied.
 typealias FaultSet = RuleSet<Fault, FaultCounts>
 
 extension FaultSet {
@@ -118,26 +121,66 @@ extension FaultSet {
             ?? false
     }
 
-    /// The faults that apply to an exchange or to a TLS handshake, earlier faults first.
+    /// The faults that apply to an exchange, in the order in which they act: by stage, and at one stage earlier faults first.
     ///
     /// - Parameters:
-    ///   - device: what the matching ones are counted for.
-    ///   - matches: whether a fault is decided now, and matches.
-    func decide(for device: String, now: MonotonicTime, _ matches: (Fault, Matcher) -> Bool) -> [FaultDecision] {
+    ///   - decided: the faults that were decided when the head of the request had arrived.
+    ///   - isWanted: which stages are decided.
+    func decide(
+        _ facts: ExchangeFacts,
+        _ owner: WorldExchange,
+        after decided: [FaultDecision] = [],
+        at isWanted: (Fault.Stage) -> Bool
+    ) -> [FaultDecision] {
+        let now = owner.world.clock.uptime
+        return decide(for: facts.device, owner.connection.since, now: now, after: decided) { fault, matcher in
+            fault.stage != .handshake && isWanted(fault.stage) && matcher.matches(facts)
+        }
+    }
+
+    /// The faults that apply to a TLS handshake, earlier faults first. A handshake has no device: the matching ones are counted for each
+    /// host that clients name.
+    func decide(handshakeFor host: String?, of peer: String, now: MonotonicTime) -> [FaultDecision] {
+        decide(for: "host:" + (host?.lowercased() ?? ""), now: now) { fault, _ in
+            fault.stage == .handshake && fault.match.matches(handshakeFor: host, of: peer)
+        }
+    }
+
+    private func decide(
+        for name: String,
+        _ connectedAt: MonotonicTime? = nil,
+        now: MonotonicTime,
+        after decided: [FaultDecision] = [],
+        _ matches: (Fault, Matcher) -> Bool
+    ) -> [FaultDecision] {
         withEntries { entries in
-            entries.indices.compactMap { index in
+            var decisions: [FaultDecision] = []
+            let matching = entries.indices.filter { matches(entries[$0].rule, entries[$0].matcher) }
+                .map { (index: $0, place: entries[$0].rule.place) }
+            for (index, _) in matching.sorted(by: { ($0.place, $0.index) < ($1.place, $1.index) }) {
                 let fault = entries[index].rule
-                return matches(fault, entries[index].matcher)
-                    ? entries[index].counts.decide(fault, device, now) : nil
+                let decision = entries[index].counts.decide(fault, name, now) { windowStart in
+                    // A connection is stale if it is older than the window.
+                    if fault.action.effect is StaleConnections, connectedAt.map({ $0 >= windowStart }) ?? true {
+                        return false
+                    }
+                    return !(decided + decisions).contains { $0.fault.overtakes(fault) }
+                }
+                if let decision { decisions.append(decision) }
             }
+            return decisions
         } ?? []
     }
 
     /// Does not count a decision that has changed nothing as an application.
     func withdraw(_ decision: FaultDecision) {
         _ = withEntries { entries in
-            guard let index = entries.firstIndex(where: { $0.rule.id == decision.fault.id }) else { return }
-            entries[index].counts.applicationCount = max(0, entries[index].counts.applicationCount - 1)
+            // Another fault may have its name since.
+            guard let index = entries.firstIndex(where: { $0.rule.id == decision.fault.id }),
+                let count = entries[index].counts.applications[decision.device], count > 0
+            else { return }
+            entries[index].counts.applications[decision.device] = count - 1
+            entries[index].counts.applicationCount -= 1
         }
     }
 }

@@ -40,6 +40,9 @@ struct ReplyMutator {
         headCount + (isChannel ? byte : min(byte, inside ? max(0, body.count - 1) : body.count))
     }
 
+    /// Whether all bytes are sent before the connection ends.
+    var isCutAtEnd: Bool { !isChannel && cut.map { $0.at >= headCount + body.count } ?? false }
+
     /// The earliest cut wins.
     mutating func breakOff(at offset: Int, _ how: FaultAction.ExchangeCut) {
         if let cut, cut.at <= offset { return }

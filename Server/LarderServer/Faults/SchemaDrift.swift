@@ -68,22 +68,8 @@ public struct SchemaDrift: Sendable, Hashable {
     }
 
     static func read(_ reader: BodyReader) -> SchemaDrift {
-        var drift = SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
-        drift.addsMembers = reader.bool("addsMembers", default: true)
-        drift.addsCases = reader.bool("addsCases", default: true)
-        drift.omitsNulls = reader.bool("omitsNulls", default: true)
-        drift.enlargesIntegers = reader.bool("enlargesIntegers", default: true)
-        drift.reordersMembers = reader.bool("reordersMembers", default: true)
-        drift.probability = reader.number("probability", in: 0...1) ?? 0.5
-        return drift
+        SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
     }
 
-    var json: JSONValue {
-        .members([
-            "seed": .integer(Int64(bitPattern: seed)), "addsMembers": .bool(addsMembers),
-            "addsCases": .bool(addsCases), "omitsNulls": .bool(omitsNulls),
-            "enlargesIntegers": .bool(enlargesIntegers), "reordersMembers": .bool(reordersMembers),
-            "probability": .number(probability),
-        ])
-    }
+    var json: JSONValue { .members(["seed": .integer(Int64(bitPattern: seed))]) }
 }

@@ -34,11 +34,7 @@ final class ScriptProgress: Sendable {
     /// Whether the remaining steps do not run.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Ends the script; false if there is none.
-    func cancel() -> Bool {
-        state.withLock { $0.isCancelled = true }
-        return stepCount > 0
-    }
+    func cancel() { state.withLock { $0.isCancelled = true } }
 
     /// The last error of a step in a sentence; nil without one.
     var failure: String? {

@@ -4,7 +4,10 @@ import LarderTime
 
 extension ConductReport {
     /// The report on the entries of a journal, with the verdicts on them.
-    init(_ entries: [JournalEntry]) {
+    ///
+    /// - Parameter dropped: the number of entries that the journal has not kept.
+    init(_ entries: [JournalEntry], dropped: Int) {
+        self.dropped = dropped
         // The latest verdict of each loop, by its first entry: a loop is one finding.
         var loops: [Int: Finding] = [:]
         for entry in entries where entry.isExchange {
@@ -25,7 +28,7 @@ extension ConductReport {
             }
         }
         findings += loops.sorted { $0.key < $1.key }.map(\.value)
-        inspectJitter(entries.compactMap { entry in entry.retryGap.map { (entry.number, $0) } })
+        inspectJitter(entries)
         inspectPolling(entries)
     }
 
@@ -55,19 +58,29 @@ extension ConductReport {
         findings.append(.init(rule: rule, entries: entries, detail: detail))
     }
 
-    private mutating func inspectJitter(_ gaps: [(number: Int, gap: Duration)]) {
-        // Four retries at intervals equal to one percent, among few others of that length, are not a coincidence.
-        let sorted = gaps.filter { $0.gap > .milliseconds(50) }.sorted { $0.gap < $1.gap }
-        for (start, first) in sorted.enumerated() {
-            let group = sorted[start...].prefix { $0.gap - first.gap <= first.gap / 100 }
-            let similar = sorted.count { $0.gap * 2 >= first.gap && $0.gap <= first.gap * 2 }
-            guard group.count >= 4, group.count * 2 >= similar else { continue }
-            add(
-                .retriedWithoutJitter,
-                group.map(\.number).sorted(),
-                "each was sent \(first.gap) after the failure or the end of its Retry-After"
-            )
-            return
+    private mutating func inspectJitter(_ entries: [JournalEntry]) {
+        /// The retries of each client. Requests that a client has sent together after one wait are one retry.
+        var retries: [String: [(number: Int, gap: Duration, at: MonotonicTime)]] = [:]
+        let late = entries.filter { $0.retryGap ?? .zero > .milliseconds(50) }
+        for entry in late.sorted(by: { $0.startedInWorld < $1.startedInWorld }) {
+            let gap = entry.retryGap ?? .zero
+            if let last = retries[entry.client]?.last, entry.startedInWorld - last.at <= gap / 100 { continue }
+            retries[entry.client, default: []].append((entry.number, gap, entry.startedInWorld))
+        }
+        for (_, gaps) in retries.sorted(by: { $0.key < $1.key }) {
+            // Four retries at intervals equal to one percent, among few others of that length, are not a coincidence.
+            let sorted = gaps.sorted { $0.gap < $1.gap }
+            for (start, first) in sorted.enumerated() {
+                let group = sorted[start...].prefix { $0.gap - first.gap <= first.gap / 100 }
+                let similar = sorted.count { $0.gap * 2 >= first.gap && $0.gap <= first.gap * 2 }
+                guard group.count >= 4, group.count * 2 >= similar else { continue }
+                add(
+                    .retriedWithoutJitter,
+                    group.map(\.number).sorted(),
+                    "each was sent \(first.gap) after the failure or the end of its Retry-After"
+                )
+                break
+            }
         }
     }
 

@@ -43,6 +43,8 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
 
     /// All findings, in the order of the journal.
     public internal(set) var findings: [Finding] = []
+    /// The number of earlier entries that the journal has not kept, and the report does not count.
+    public internal(set) var dropped = 0
     /// The number of exchanges.
     public internal(set) var exchanges = 0
     /// The number of reads answered with a full reply.
@@ -74,16 +76,21 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
 
     /// The report as a page of text.
     public var description: String {
-        func count(_ number: Int, _ one: String) -> String { "\(number) \(one)\(number == 1 ? "" : "s")" }
-        let replies = full == 1 ? "1 full reply" : "\(full) full replies"
+        func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+            "\(number) \(number == 1 ? one : many ?? one + "s")"
+        }
+        let replies = count(full, "full reply", "full replies")
         var lines = [
             "\(count(exchanges, "exchange")): \(replies), \(notModified) not modified, \(count(writes, "write")), "
                 + "\(count(clientErrors, "client error")), \(count(serverErrors, "server error")), "
                 + "\(unanswered) not answered in full, \(count(others, "other"))",
             "\(bytesSent) bytes sent, \(bytesSaved) bytes saved by validators and \(bytesSavedByCoding) by compression",
             "\(bytesWasted) bytes and \(ExchangeVerdict.seconds(timeWasted)) were avoidable",
-            "",
         ]
+        if dropped > 0 {
+            lines.append("\(count(dropped, "earlier entry", "earlier entries")) did not fit: use --journal N")
+        }
+        lines.append("")
         if findings.isEmpty { lines.append("No findings.") }
         for rule in Rule.allCases {
             let found = findings.filter { $0.rule == rule }
@@ -108,6 +115,7 @@ public struct ConductReport: Sendable, Hashable, CustomStringConvertible {
             return count == 0 ? nil : .init(name: rule.rawValue, value: .integer(Int64(count)))
         }
         return .members([
+            "dropped": dropped > 0 ? .integer(Int64(dropped)) : nil,
             "exchanges": .integer(Int64(exchanges)), "full": .integer(Int64(full)),
             "notModified": .integer(Int64(notModified)), "writes": .integer(Int64(writes)),
             "others": .integer(Int64(others)), "clientErrors": .integer(Int64(clientErrors)),

@@ -7,12 +7,15 @@ import LarderTime
 ///
 /// The conduct report and the verdicts of journal entries both use it. Devices are told apart by `JournalEntry.client`. An exchange
 /// is compared with the last `capacity` exchanges only, so the state is bounded. A comparison with an older exchange is not made, and of
-/// several rejections of a device only the last one is known: a verdict can be missing, but none is wrong.
+/// several rejections of a device only the last one is known: a verdict can be missing, but none is wrong. That a key has changed is taken
+/// back if the first one comes again.
 struct ExchangeJudge {
     /// What the journal says about an entry.
     struct Judgement {
         /// The verdicts, each with the number of the entry that it is about: an entry that ends first can be the later one.
         var verdicts: [(number: Int, verdict: ExchangeVerdict)] = []
+        /// The entries whose verdict about their key was wrong, as is known now.
+        var withdrawn: [Int] = []
         /// The time since the failure that this request repeats, or since the end of its `Retry-After`.
         var retryGap: Duration?
     }
@@ -79,10 +82,14 @@ struct ExchangeJudge {
     private var downloads: RecentTable<[Download]>
     private var rejections: RecentTable<Rejection>
     private var flights: RecentTable<[Flight]>
-    private var failedWrites: RecentTable<(number: Int, key: String?, isLost: Bool)>
+    private var keys: KeyJudge
     private var runs: RecentTable<Run>
     /// When the last request of each client that was a success was sent: it ends an overload for other operations.
     private var successes: RecentTable<MonotonicTime>
+    /// When each client has last changed something or read the change feed, on the server's clock.
+    private var writes: RecentTable<MonotonicTime>
+    /// When each client was last sent a frame, on the world's clock.
+    private var frames: RecentTable<MonotonicTime>
     private static let flightsMaximum = 64
     /// By so much less a client may wait than it was told: its own clock is as coarse.
     private static let earlyMaximum = Duration.milliseconds(1)
@@ -96,23 +103,30 @@ struct ExchangeJudge {
         downloads = RecentTable(capacity: capacity)
         rejections = RecentTable(capacity: capacity)
         flights = RecentTable(capacity: capacity)
-        failedWrites = RecentTable(capacity: capacity)
+        keys = KeyJudge(capacity: capacity)
         runs = RecentTable(capacity: capacity)
         successes = RecentTable(capacity: capacity)
+        writes = RecentTable(capacity: capacity)
+        frames = RecentTable(capacity: capacity)
     }
 
-    /// How many values the judge keeps, at most twelve times the capacity.
+    /// How many values the judge keeps, at most sixteen times the capacity.
     var memoryCount: Int {
-        downloads.count + rejections.count + flights.count + failedWrites.count + runs.count + successes.count
+        downloads.count + rejections.count + flights.count + keys.memoryCount + runs.count + successes.count
+            + writes.count + frames.count
     }
 
     /// Judges the next entry of the journal. Frames have no verdict.
     mutating func judge(_ entry: JournalEntry) -> Judgement {
         var judgement = Judgement()
-        guard entry.isExchange else { return judgement }
         let client = entry.client
+        if case .frame(let frame) = entry.kind {
+            if frame.direction == .sent { frames.set(entry.endedInWorld, for: client, by: entry.number) }
+            return judgement
+        }
         let resource = client + " " + entry.request.targetText
-        let request = client + " " + entry.request.method.rawValue + " " + entry.request.targetText
+        // What another person on the device was told does not count against this one.
+        let request = "\(client) \(entry.account) \(entry.request.method.rawValue) \(entry.request.targetText)"
         judgeRetry(entry, request, &judgement)
         if entry.status == 101 || entry.status == 304 || (200..<300).contains(entry.status) {
             let sent = max(entry.started, successes[client] ?? entry.started)
@@ -126,8 +140,9 @@ struct ExchangeJudge {
         } else if entry.request.method != .head, entry.request.method != .options {
             // What the client held may have changed by its own request (RFC 9111 section 4.4).
             if entry.status < 400 { expire(resource, by: entry.number) }
-            if entry.request.method == .post { judgeKey(entry, request, &judgement) }
+            if entry.request.method == .post { keys.judge(entry, request, &judgement) }
         }
+        if entry.bringsNews { writes.set(entry.ended, for: client, by: entry.number) }
         if entry.isClientUnknown {
             // What follows from another entry may be about another client.
             for index in judgement.verdicts.indices where judgement.verdicts[index].verdict.other != nil {
@@ -208,9 +223,9 @@ struct ExchangeJudge {
             isReload: entry.isReload,
             selection: ReplySelection(entry)
         )
-        // What another person asks for, or in another language, is something else.
-        let wanted = [FieldName.accept, .acceptLanguage].map { entry.request.fields.combined($0) ?? "" }
-        let key = "\(request) \(entry.account) \(wanted)"
+        // Another language or part of the resource is something else.
+        let wanted = [FieldName.accept, .acceptLanguage, .range].map { entry.request.fields.combined($0) ?? "" }
+        let key = "\(request) \(wanted)"
         let recent = (flights[key] ?? []).filter { $0.number > entry.number - capacity }
         let known = recent.filter { $0.selection?.includes(entry) ?? true }
         // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
@@ -250,9 +265,11 @@ struct ExchangeJudge {
         let isReload = entry.isReload
         let sentTag = entry.request.fields.combined(.ifNoneMatch)
         if !isReload, left > .zero {
-            // A conditional request is no finding: it costs little, and some clients validate at each start.
+            // A conditional request is no finding: it costs little, and some clients validate at each start. Neither is one of a client
+            // that may know of a change: what changes a list is elsewhere.
             let isConditional = sentTag != nil || entry.request.fields.range(of: "if-modified-since") != nil
-            let rule: ConductReport.Rule? = entry.status == 200 && !isConditional ? .refetchedFresh : nil
+            let isNeedless = entry.status == 200 && !isConditional && !hasNews(entry, since: earlier)
+            let rule: ConductReport.Rule? = isNeedless ? .refetchedFresh : nil
             let text = "was fresh for \(ExchangeVerdict.seconds(left)) more"
             judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule: rule)
         }
@@ -286,8 +303,16 @@ struct ExchangeJudge {
         }
     }
 
+    /// Whether the client has changed something, or may have been told of a change, since it began to load what it holds.
+    private func hasNews(_ entry: JournalEntry, since download: Download) -> Bool {
+        writes[entry.client].map { $0 >= download.started } ?? false
+            || frames[entry.client].map { $0 >= download.requested } ?? false
+    }
+
     private mutating func note(_ entry: JournalEntry, _ resource: String) {
         guard entry.status == 200 || entry.status == 304, entry.isComplete, entry.trace?.ending == nil else { return }
+        // Nobody keeps what cannot be used.
+        if entry.trace?.decisions.contains(where: { $0.fault.action.effect.damagesContent }) ?? false { return }
         let known = downloads[resource] ?? []
         let confirmed = entry.status == 304 ? known.last : nil
         let mayBeStored = !entry.replyControl.noStore && !entry.requestControl.noStore
@@ -308,6 +333,7 @@ struct ExchangeJudge {
         guard entry.status != 0, entry.status != 101, entry.isComplete, entry.trace?.ending == nil else { return }
         // Without a tag a reply is known by its length: the journal has no bodies of replies.
         let answer = entry.replyField("etag") ?? "\(entry.status) \(entry.bodyBytes)"
+        let request = request + " " + (entry.request.fields.combined(.range) ?? "")
         var run = runs[request].flatMap { $0.answer == answer ? $0 : nil } ?? Run(answer: answer)
         let now = (number: entry.number, started: entry.started, startedInWorld: entry.startedInWorld)
         run.latest = run.latest.suffix(Self.loopCountMinimum - 1) + [now]
@@ -334,36 +360,10 @@ struct ExchangeJudge {
         }
         downloads.set(expired, for: resource, by: entry)
     }
-
-    /// A POST that is repeated after its reply was lost may be carried out twice, unless both have one key (Idempotency-Key). A transfer needs one
-    /// at once. Without a key only what is created again counts: other repeats may set what was set; a new session is no harm. Requests
-    /// without a body are not told apart.
-    private mutating func judgeKey(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
-        let path = entry.request.path
-        guard !path.starts(with: "/v1/sessions".utf8), !entry.request.body.isEmpty else { return }
-        let isTransfer = path.elementsEqual("/v1/transfers".utf8)
-        let key = entry.request.fields.combined(.idempotencyKey)
-        // Bodies are kept as hashes: the journal already keeps their bytes.
-        let write = request + " " + Base64.encodeURL(SHA256.hash(entry.request.body))
-        let earlier = failedWrites[write]
-        let name = isTransfer ? "transfer" : "write"
-        if key == nil, isTransfer {
-            judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", rule: .keyMissing)
-        } else if let earlier, key == nil, earlier.isLost, entry.status == 201 {
-            let text = "the same \(name) was sent again without an Idempotency-Key, and created something again"
-            judgement.add(entry, .keyMissing, text, earlier.number, rule: .keyMissing)
-        } else if let earlier, let key, earlier.key != key {
-            let text = "the same \(name) was sent again with another key"
-            judgement.add(entry, .keyChanged, text, earlier.number, rule: .keyChanged)
-        }
-        let isLost = entry.status == 0 || !entry.isComplete || [500, 502, 504].contains(entry.status)
-        let hasFailed = isLost || entry.status >= 500
-        failedWrites.set(hasFailed ? (entry.number, key, isLost) : nil, for: write, by: entry.number)
-    }
 }
 
 extension ExchangeJudge.Judgement {
-    fileprivate mutating func add(
+    mutating func add(
         _ entry: JournalEntry,
         _ kind: ExchangeVerdict.Kind,
         _ text: String,

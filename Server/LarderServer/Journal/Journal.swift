@@ -19,6 +19,8 @@ final class Journal: Sendable {
         var bytes = 0
         /// How many times the journal was cleared.
         var clearCount = 0
+        /// The number of the last entry before the present beginning of the journal.
+        var clearedCount = 0
         var lastActivity = MonotonicTime(nanoseconds: 0)
         var judge: ExchangeJudge
         /// The number of the last entry that was judged.
@@ -132,6 +134,9 @@ final class Journal: Sendable {
             guard number >= state.oldest, let entry = state.entries[(number - 1) % capacity] else { continue }
             let judgement = state.judge.judge(entry)
             state.entries[(number - 1) % capacity]?.retryGap = judgement.retryGap
+            for other in judgement.withdrawn where other >= state.oldest {
+                state.entries[(other - 1) % capacity]?.verdicts.removeAll { $0.rule == .keyChanged }
+            }
             // The later one of two that overlap can end first.
             for (other, verdict) in judgement.verdicts where other >= state.oldest {
                 state.entries[(other - 1) % capacity]?.verdicts.append(verdict)
@@ -141,6 +146,11 @@ final class Journal: Sendable {
 
     /// The number of stored entries, and the bytes of their heads and bodies.
     var size: (entries: Int, bytes: Int) { state.withLock { ($0.count - $0.oldest + 1, $0.bytes) } }
+
+    /// The entries that did not fit since the journal was cleared last; nil without any.
+    var dropped: ClosedRange<Int>? {
+        state.withLock { $0.oldest > $0.clearedCount + 1 ? $0.clearedCount + 1...$0.oldest - 1 : nil }
+    }
 
     /// The number of entries ever written.
     var countEver: Int { state.withLock { $0.count } }
@@ -157,6 +167,7 @@ final class Journal: Sendable {
             while state.oldest <= state.count { dropOldest(&state) }
             state.judge = ExchangeJudge(capacity: capacity)
             state.clearCount += 1
+            state.clearedCount = state.count
         }
     }
 }

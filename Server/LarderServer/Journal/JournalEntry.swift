@@ -82,6 +82,11 @@ struct JournalEntry: Sendable {
         case frame(Frame)
     }
 
+    struct DroppedBody: Sendable {
+        let hash: UInt64
+        let idempotencyKeys: [String]
+    }
+
     /// The 1-based number of the entry in its world, which the journal assigns.
     var number = 0
     let kind: Kind
@@ -92,6 +97,8 @@ struct JournalEntry: Sendable {
     let record: ExchangeRecord
     let connection: Int
     var requestBodyBytes = 0
+    /// What is known of a request's body that is not stored.
+    var droppedBody: DroppedBody?
     /// On the world's clock, on which waits and lifetimes pass.
     let startedInWorld: MonotonicTime
     let endedInWorld: MonotonicTime
@@ -173,13 +180,21 @@ extension JournalEntry {
         record.context = nil
         if owner.prefixLength > 0 { record.request = record.request.droppingPathPrefix(owner.prefixLength) }
         let bodyCount = record.request.body.count
-        if bodyCount > Self.keptBodyBytesMaximum { record.request.body = [] }
+        var dropped: DroppedBody?
+        if bodyCount > Self.keptBodyBytesMaximum {
+            dropped = DroppedBody(
+                hash: ContentHash.hash64(record.request.body.span),
+                idempotencyKeys: Self.idempotencyKeys(of: record.request)
+            )
+            record.request.body = []
+        }
         self.init(
             kind: .exchange,
             at: clock.now,
             record: consume record,
             connection: owner.connection.index,
             requestBodyBytes: bodyCount,
+            droppedBody: dropped,
             startedInWorld: startedInWorld,
             endedInWorld: endedInWorld,
             user: owner.viewer,
@@ -274,10 +289,10 @@ extension JournalEntry {
             parts.append("-H " + Self.quoted("\(field.name): \(Secrets.masked(field: field.name, field.value))"))
         }
         // Bytes that are not text cannot be an argument.
-        if !request.body.isEmpty, String(validating: request.body, as: UTF8.self) != nil {
-            parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body)))
-        }
+        let hasText = !request.body.isEmpty && String(validating: request.body, as: UTF8.self) != nil
+        if hasText { parts.append("--data-binary " + Self.quoted(Secrets.masked(text: request.body))) }
         parts.append(Self.quoted(scheme + base + Secrets.masked(target: request.targetText)))
+        if requestBodyBytes > 0, !hasText { parts.append(" # without its body of \(requestBodyBytes) bytes") }
         return parts.joined(separator: " ")
     }
 
@@ -307,7 +322,20 @@ extension JournalEntry {
     }
 
     /// The idempotency keys of the operations that a write carries: that of its field, or those of the items of a batch.
-    var idempotencyKeys: [String] {
+    var idempotencyKeys: [String] { droppedBody?.idempotencyKeys ?? Self.idempotencyKeys(of: request) }
+
+    /// Tells bodies apart; nil without one.
+    var bodyHash: UInt64? {
+        droppedBody?.hash ?? (request.body.isEmpty ? nil : ContentHash.hash64(request.body.span))
+    }
+
+    /// Whether its client may know now that lists and other resources have changed: it has written, or has read the change feed.
+    var bringsNews: Bool {
+        guard (200..<300).contains(status) else { return false }
+        return !request.method.isSafe || ["/v1/changes", "/changes"].contains(request.pathText)
+    }
+
+    private static func idempotencyKeys(of request: Request) -> [String] {
         guard request.method != .get, request.method != .head else { return [] }
         if let key = request.fields.combined(.idempotencyKey) { return [key] }
         guard request.path.elementsEqual("/v1/likes".utf8) else { return [] }

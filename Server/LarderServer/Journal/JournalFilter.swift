@@ -20,8 +20,6 @@ public struct JournalFilter: Sendable, Hashable {
     public var outcome: String?
     /// The name of a fault that was applied.
     public var fault: String?
-    /// Whether the reply was a 304 or a replay.
-    public var isReplay: Bool?
     /// Entries after this number.
     public var after = 0
 
@@ -43,16 +41,14 @@ public struct JournalFilter: Sendable, Hashable {
         filter.match = FaultMatch.read(reader)
         filter.kind = reader.choice("kind", Kind.self)
         if let value = reader.value("status") {
-            filter.status = value.string ?? value.integer.map { String($0) }
-            if let text = filter.status,
-                text.utf8.count != 3 || Int(text) == nil && !(text.hasSuffix("xx") && text.first?.isNumber ?? false)
-            {
+            let text = value.string ?? value.integer.map { String($0) } ?? ""
+            filter.status = text
+            if text.utf8.count != 3 || Int(text) == nil && !(text.hasSuffix("xx") && text.first?.isNumber ?? false) {
                 reader.fail("status", "must be a status or a class such as 4xx")
             }
         }
         filter.outcome = reader.string("outcome", length: 1...32)
         filter.fault = reader.string("fault", length: 1...64)
-        if reader.has("replay") { filter.isReplay = reader.bool("replay") }
         filter.after = reader.integer("afterNumber", in: 0...Int(Int32.max)) ?? 0
         return filter
     }
@@ -99,9 +95,6 @@ struct JournalMatcher {
         conditions.add("fault", filter.fault, orElse: "none") { [fault = filter.fault ?? ""] entry in
             let applied = entry.faults.joined(separator: ", ")
             return entry.faults.contains(fault) ? fault : applied.isEmpty ? nil : applied
-        }
-        conditions.add("replay", filter.isReplay.map { "\($0)" }) {
-            "\($0.replyField("idempotent-replayed") == "true")"
         }
     }
 

@@ -52,6 +52,9 @@ public struct Expectation: Sendable, Hashable {
             )
             return nil
         }
+        if exactly != nil, least != nil || most != nil {
+            reader.fail("exactly", "must not be given with `atLeast` or `atMost`")
+        }
         var expectation = Expectation(filter: filter, atLeast: exactly ?? least ?? 0, atMost: exactly ?? most)
         expectation.spacedBy = reader.seconds("spacedBySeconds")
         expectation.within = reader.seconds("withinSeconds")
@@ -130,6 +133,8 @@ public struct VerificationReport: Sendable, Hashable, CustomStringConvertible {
 /// Compares the journal of a world with expectations.
 struct Verifier {
     let entries: [JournalEntry]
+    /// The earlier entries, of which nothing is known.
+    let dropped: ClosedRange<Int>?
     let world: World
 
     /// - Parameters:
@@ -151,6 +156,7 @@ struct Verifier {
                 failures.append(.init(expectation: expectation.summary, found: found, nearest: nearest))
             }
             let tooMany = expectation.atMost.map { matching.count > $0 } ?? false
+            let unknown = unknown(after: expectation.filter.after) ?? unknownBody(matcher)
             if let path = expectation.filter.match.path, PathPattern(path) == nil {
                 fail("that '\(path)' is no pattern: it \(PathPattern.rule)")
                 continue
@@ -159,8 +165,13 @@ struct Verifier {
                 let numbers = matching.prefix(10).map { "#\($0.number)" }.joined(separator: " ")
                 fail(
                     matching.isEmpty ? "none" : "\(matching.count): \(numbers)",
-                    nearest: tooMany ? [] : nearest(matcher, besides: Set(matching.map(\.number)))
+                    nearest: tooMany
+                        ? [] : nearest(matcher, besides: Set(matching.map(\.number))) + [unknown].compactMap { $0 }
                 )
+                continue
+            }
+            if expectation.atMost != nil, let unknown {
+                fail(unknown)
                 continue
             }
             if let spacing = expectation.spacedBy {
@@ -185,7 +196,9 @@ struct Verifier {
         }
         if noneOther {
             let others = entries.filter { $0.isExchange && !covered.contains($0.number) }
-            if !others.isEmpty {
+            if others.isEmpty, let unknown = unknown(after: 0) {
+                failures.append(.init(expectation: "none other", found: unknown, nearest: []))
+            } else if !others.isEmpty {
                 failures.append(
                     .init(
                         expectation: "none other",
@@ -196,6 +209,21 @@ struct Verifier {
             }
         }
         return VerificationReport(failures: failures)
+    }
+
+    /// That entries are missing which may match; nil if none is.
+    private func unknown(after number: Int) -> String? {
+        guard let dropped, number < dropped.upperBound else { return nil }
+        return "that #\(dropped.lowerBound) to #\(dropped.upperBound) did not fit into the journal: use --journal N"
+    }
+
+    /// That an entry would match if its body did, which was not kept; nil if there is none.
+    private func unknownBody(_ matcher: JournalMatcher) -> String? {
+        entries.first { entry in
+            guard entry.droppedBody != nil, entry.number > matcher.filter.after else { return false }
+            let mismatches = matcher.mismatches(entry)
+            return !mismatches.isEmpty && mismatches.allSatisfy { $0.member.hasPrefix("body") }
+        }.map { "that the body of #\($0.number), \($0.requestBodyBytes) bytes, was not kept" }
     }
 
     private func nearest(_ matcher: JournalMatcher, besides matching: Set<Int>) -> [String] {

@@ -135,13 +135,18 @@ struct JSONSchema {
             ("maximum", "is above the maximum", { number > $0 || excludesMost && number == $0 }),
             ("exclusiveMinimum", "must be above", { number <= $0 }),
             ("exclusiveMaximum", "must be below", { number >= $0 }),
-            ("multipleOf", "is not a multiple of", { $0 > 0 && (number / $0).rounded() * $0 != number }),
+            ("multipleOf", "is not a multiple of", { $0 > 0 && !Self.isWhole(number / $0) }),
         ]
         for rule in rules {
             if let bound = schema[rule.name]?.double, rule.isBroken(bound) {
                 note(path, "\(rule.text) \(Self.text(bound))")
             }
         }
+    }
+
+    /// Whether a quotient is a whole number but for its rounding, and that of decimals such as 0.35 and 0.01.
+    private static func isWhole(_ quotient: Double) -> Bool {
+        abs(quotient - quotient.rounded()) <= 4 * quotient.ulp
     }
 
     private static func text(_ number: Double) -> String {

@@ -35,10 +35,13 @@ extension OpenAPIDocument {
         root = try Self.value(SourceFile.bytes(path), named: path)
     }
 
-    /// The paths of the servers, without a last slash.
+    /// The paths of the servers, without a last slash. Variables have their default values.
     var basePaths: [String] {
-        let servers = root["servers"]?.array?.compactMap { $0["url"]?.string } ?? []
-        return servers.map { url in
+        (root["servers"]?.array ?? []).compactMap { server in
+            guard var url = server["url"]?.string else { return nil }
+            for variable in server["variables"]?.object?.members ?? [] {
+                url = url.replacing("{\(variable.name)}", with: variable.value["default"]?.text ?? "")
+            }
             let path = url.hasPrefix("/") ? url : HTTPURL(url)?.path ?? ""
             return path.hasSuffix("/") ? String(path.dropLast()) : path
         }

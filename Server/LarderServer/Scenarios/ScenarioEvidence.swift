@@ -25,7 +25,8 @@ struct ScenarioEvidence: Sendable {
     }
 
     func verify(_ expectations: [Expectation], inOrder: Bool, noneOther: Bool) -> VerificationReport {
-        Verifier(entries: entries, world: world.world).verify(expectations, inOrder: inOrder, noneOther: noneOther)
+        Verifier(entries: entries, dropped: world.world.control.journal.dropped, world: world.world)
+            .verify(expectations, inOrder: inOrder, noneOther: noneOther)
     }
 
     /// The JSON of a reply in the present state.

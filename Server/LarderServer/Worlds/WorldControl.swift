@@ -67,14 +67,13 @@ package final class WorldControl: WorldHooks {
         return skews[device] ?? skews["*"] ?? .zero
     }
 
-    /// Removes all settings and the reports of clients. The journal stays.
+    /// Removes all settings and the reports of clients. The journal stays, and a recording goes on.
     func reset() {
         faults.removeAll()
         gates.removeAll()
         actors.removeAll()
         changeFeed.removeAll()
         bandwidth.removeAll()
-        recording.stop()
         heldReports.removeAll()
         played.reset()
         script = ScriptProgress(stepCount: 0)
@@ -89,6 +88,7 @@ package final class WorldControl: WorldHooks {
     /// Removes all settings and ends what was registered with `whenEnded`.
     func end() {
         reset()
+        recording.stop()
         for ending in endings.withLock({ endings in
             defer { endings = nil }
             return endings?.sorted { $0.key < $1.key } ?? []

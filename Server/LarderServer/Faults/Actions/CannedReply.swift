@@ -132,8 +132,12 @@ extension CannedReply: FaultEffect {
                 return "has '\(name)', which the server writes; truncate and malformedChunk change a reply's framing, "
                     + "and a skew its date"
             }
-            let isBad = value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
-            return isBad ? "has a control character in the value of '\(name)'" : nil
+            return value.hasControlCharacter ? "has a control character in the value of '\(name)'" : nil
         }
     }
+}
+
+extension String {
+    /// Whether it cannot be the value of a field.
+    var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F } }
 }

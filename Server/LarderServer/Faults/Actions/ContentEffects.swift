@@ -3,7 +3,8 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-struct Truncate: FaultEffect {
+/// Where a body is truncated.
+public struct Truncate: Sendable, Hashable {
     enum Inside: String, Sendable, CaseIterable {
         case character
         case chunkHeader
@@ -13,6 +14,15 @@ struct Truncate: FaultEffect {
     var byte: Int?
     var inside: Inside?
 
+    /// At a byte.
+    public static func byte(_ byte: Int) -> Truncate { Truncate(byte: byte) }
+    /// Inside a multi-byte character; in the middle if there is none.
+    public static let insideCharacter = Truncate(inside: .character)
+    /// Inside the size of a chunk.
+    public static let insideChunkHeader = Truncate(inside: .chunkHeader)
+}
+
+extension Truncate: FaultEffect {
     static let kind = FaultKind(
         "truncate",
         Truncate(),
@@ -70,6 +80,7 @@ struct Corrupt: FaultEffect {
     )
 
     var needsWholeBody: Bool { true }
+    var damagesContent: Bool { true }
 
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         var body = reply.body
@@ -94,6 +105,8 @@ struct WrongContentType: FaultEffect {
         [.text("value", \.value, length: 1...200, example: "text/plain")]
     )
 
+    var damagesContent: Bool { true }
+
     func change(_ reply: inout ReplyMutator, _ decision: FaultDecision, _ request: Request) {
         if let value { reply.head.set("Content-Type", value) }
     }
@@ -103,6 +116,7 @@ struct MalformedJSON: FaultEffect {
     static let kind = FaultKind("malformedJSON", MalformedJSON(), at: [.body], "a body that cannot be parsed")
 
     var needsWholeBody: Bool { true }
+    var damagesContent: Bool { true }
 
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         // It is about text, which compressed bytes would hide.

@@ -25,6 +25,8 @@ struct Latency: FaultEffect {
         need: .any(["firstByte", "connect", "body"])
     )
 
+    var delaysReply: Bool { true }
+
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration
     {
@@ -59,6 +61,8 @@ struct Bandwidth: FaultEffect {
         ],
         need: .any(["downBytesPerSecond", "upBytesPerSecond"])
     )
+
+    var delaysReply: Bool { true }
 
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
         -> Duration

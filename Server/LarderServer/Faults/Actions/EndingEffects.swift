@@ -57,11 +57,9 @@ extension FaultAction.ExchangeCut {
     }
 }
 
-/// Processes and commits the request, and loses the reply; or closes the connection without a byte.
+/// Processes and commits the request, and loses the reply.
 struct LoseReply: FaultEffect {
     var by = FaultAction.ExchangeCut.reset
-    /// Whether it is the action `empty`.
-    var isEmpty = false
 
     static let kind = FaultKind(
         "loseReply",
@@ -70,15 +68,7 @@ struct LoseReply: FaultEffect {
         "the work is committed, and the reply is lost",
         [.choice("by", \.by, example: .close)]
     )
-    static let empty = LoseReply(by: .close, isEmpty: true)
-    static let emptyKind = FaultKind(
-        "empty",
-        empty,
-        at: [.afterCommit, .beforeRead, .afterRead],
-        "the connection closes without a byte"
-    )
 
-    var kind: FaultKind { isEmpty ? Self.emptyKind : Self.kind }
     var ending: FaultEnding? { .cut(by) }
 }
 
@@ -102,7 +92,7 @@ struct CloseListener: FaultEffect {
     var ending: FaultEnding? { .refuseConnections(duration) }
 }
 
-/// Resets connections that were opened before the fault's window, which is decided before everything else.
+/// Resets connections that were opened before the fault's window, before everything else.
 struct StaleConnections: FaultEffect {
     static let kind = FaultKind(
         "staleConnections",
@@ -111,6 +101,7 @@ struct StaleConnections: FaultEffect {
         "connections from before the fault's window are dead"
     )
 
+    var ending: FaultEnding? { .cut(.reset) }
 }
 
 struct Certificate: FaultEffect {
