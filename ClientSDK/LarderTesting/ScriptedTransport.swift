@@ -90,11 +90,6 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// Returns the next reply completely.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await open(request).whole()
-    }
-
     /// Returns the next reply as a stream of its steps.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let (number, scripted, seen) = state.withLock { state in

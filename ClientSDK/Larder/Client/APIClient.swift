@@ -167,9 +167,8 @@ public final class APIClient: Sendable {
         reference.set(services.network)
         let cookies = configuration.keepsCookies ? CookieJar(clock: settings.wallClock) : nil
         self.cookies = cookies
-        let log = configuration.inspector.map { _ in RecentRequests(settings.wallClock, settings.monotonicClock) }
-        let given = cookies?.attached(to: configuration.transport) ?? configuration.transport
-        let base = log?.logging(given) ?? given
+        let log = configuration.inspector.map { _ in RecentRequests(settings.wallClock) }
+        let base = cookies?.attached(to: configuration.transport) ?? configuration.transport
         let webSockets =
             configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets()
             ?? WebSocketClient(connector: NoWebSockets())
@@ -182,6 +181,7 @@ public final class APIClient: Sendable {
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
                 makeRequestID: configuration.sendsRequestIDs || log != nil ? { @Sendable in RandomKey.make() } : nil,
+                onBegin: log.map { log in { @Sendable in log.begin($0) } },
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }

@@ -19,15 +19,6 @@ struct MonitoredTransportTests {
         let pieces: [(bytes: Int, time: Duration)]
         var failure: TransportError?
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-            clock.advance(by: latency)
-            if let failure { throw failure }
-            return TransportResponse(
-                status: .ok,
-                body: [UInt8](repeating: 1, count: pieces.reduce(0) { $0 + $1.bytes })
-            )
-        }
-
         func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
             clock.advance(by: latency)
             let left = Mutex(pieces)
