@@ -179,7 +179,6 @@ import Synchronization
     let write: @convention(c) (Handle, UnsafeRawPointer?, Int32) -> Int32 = unsafe symbol("SSL_write")
     let errorKind: @convention(c) (Handle, Int32) -> Int32 = unsafe symbol("SSL_get_error")
     let shutDown: @convention(c) (Handle) -> Int32 = unsafe symbol("SSL_shutdown")
-    let peerChain: @convention(c) (Handle) -> Handle = unsafe symbol("SSL_get_peer_cert_chain")
     let verification: @convention(c) (Handle) -> Handle = unsafe symbol("SSL_get0_param")
     let setData: @convention(c) (Handle, Int32, Raw) -> Int32 = unsafe symbol("SSL_set_ex_data")
     let data: @convention(c) (Handle, Int32) -> Raw = unsafe symbol("SSL_get_ex_data")

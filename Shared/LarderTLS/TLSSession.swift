@@ -204,9 +204,6 @@ import LarderTime
         return unsafe library.serverName(handle, 0).map { unsafe String(cString: $0) }
     }
 
-    /// The certificates that the peer has shown, its own first. A server does not see its client's own here.
-    package var peerCertificates: [Certificate] { unsafe certificates(library.peerChain(handle)) }
-
     private func certificates(_ stack: OpaquePointer?) -> [Certificate] {
         guard let stack = unsafe stack else { return [] }
         return (0..<max(0, unsafe library.stackCount(stack))).compactMap { index in

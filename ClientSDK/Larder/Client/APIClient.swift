@@ -74,10 +74,8 @@ public final class APIClient: Sendable {
         public var retryScope: @Sendable (TransportRequest) -> String? = { _ in "" }
         /// The feature that a request belongs to, for telemetry. Return one of a small set of names.
         public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
-        /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
-        public var sendsRequestIDs = false
         /// The URL of a `larder-server` whose dashboard shows this client: its values with their freshness, requests, outbox and memory, and
-        /// neither tokens nor, unless somebody asks for one, values. For development. It sends request IDs. Nil: none.
+        /// neither tokens nor, unless somebody asks for one, values. For development. Each request has a random `X-Request-ID` then. Nil: none.
         public var inspector: String?
         /// The control token of that server; nil if it was started without one.
         public var inspectorToken: String?
@@ -180,7 +178,7 @@ public final class APIClient: Sendable {
                 monitor: reference.monitor,
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
-                makeRequestID: configuration.sendsRequestIDs || log != nil ? { @Sendable in RandomKey.make() } : nil,
+                makeRequestID: log != nil ? { @Sendable in RandomKey.make() } : nil,
                 onBegin: log.map { log in { @Sendable in log.begin($0) } },
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
