@@ -58,7 +58,7 @@ docs: prepare ## make the documentation site in .build/docs (serve it with pytho
 	@Scripts/build.sh
 	@Scripts/docs.sh .build/docs
 
-tour: prepare ## measure on this machine what the cache does (ARGS="taps --html tour.html" chooses)
+tour: prepare ## measure on this machine what the cache does (ARGS=taps chooses)
 	@swift build -c release --product larder
 	@.build/release/larder tour $(ARGS)
 

@@ -10,14 +10,7 @@ extension HTTPCache {
         _ request: TransportRequest,
         _ explanation: String
     ) async throws(TransportError) -> HTTPCache.Response {
-        let reply = try await openPast(request).whole()
-        return HTTPCache.Response(
-            status: reply.status,
-            fields: reply.fields,
-            body: reply.body,
-            source: .network,
-            explanation: explanation
-        )
+        response(try await openPast(request).whole(), explanation)
     }
 
     /// Opens a request without reading the cache. An unsafe method invalidates stored responses (RFC 9111 §4.4), also if its outcome is

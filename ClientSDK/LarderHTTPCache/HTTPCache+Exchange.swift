@@ -148,14 +148,8 @@ extension HTTPCache {
         )
     }
 
-    private func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCache.Response {
-        HTTPCache.Response(
-            status: reply.status,
-            fields: reply.fields,
-            body: reply.body,
-            source: .network,
-            explanation: explanation
-        )
+    func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCache.Response {
+        HTTPCache.Response(reply: reply, source: .network, explanation: explanation)
     }
 
     func rules(_ request: TransportRequest) -> [HTTPCache.Rule] {

@@ -21,22 +21,21 @@ extension HTTPCache {
             case cacheOnlyMiss
         }
 
-        public var status: Status
-        /// The fields in order with repeats. Stored responses have an `Age`.
-        public var fields: Fields
-        /// The whole content.
-        public var body: [UInt8]
+        /// The response without its source. A stored one has an `Age`.
+        public var reply: TransportResponse
         public var source: Source
         /// The reason for the source, with figures and RFC sections.
         public var explanation: String
         /// The stored response; nil if it must not be stored.
         package var entry: HTTPCacheEntry?
-        /// The URL of the response if redirects were followed; nil if it is the request's URL.
-        public var redirectedTo: String?
 
-        /// The response without its source.
-        public var transportResponse: TransportResponse {
-            TransportResponse(status: status, fields: fields, body: body, redirectedTo: redirectedTo)
+        public var status: Status { reply.status }
+        public var fields: Fields { reply.fields }
+        public var body: [UInt8] { reply.body }
+        /// The URL of the response if redirects were followed; nil if it is the request's URL.
+        public var redirectedTo: String? {
+            get { reply.redirectedTo }
+            set { reply.redirectedTo = newValue }
         }
     }
 }

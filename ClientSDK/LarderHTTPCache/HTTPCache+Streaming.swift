@@ -20,7 +20,7 @@ extension HTTPCache {
         case .answer(let response, let plan):
             if let plan { revalidate(plan) }
             try Self.checkSize(response.body, request)
-            return TransportStream(response.transportResponse)
+            return TransportStream(response.reply)
         case .rejection(let error):
             throw error
         case .exchange(let plan):
@@ -38,7 +38,7 @@ extension HTTPCache {
         do throws(TransportError) {
             stream = try await transport.open(plan.conditional)
         } catch {
-            return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
+            return TransportStream(try await staleFallback(plan, for: error, ticket).reply)
         }
         var fields = stream.fields
         let rules = rules(plan.request)
@@ -52,9 +52,15 @@ extension HTTPCache {
                 let response = try await onDiskThread { () async throws(TransportError) in
                     try await self.settle(plan, reply, requestedAt, ticket)
                 }
-                return TransportStream(response.transportResponse)
+                return TransportStream(response.reply)
             } catch {
-                return TransportStream(try await staleFallback(plan, for: error, ticket).transportResponse)
+                guard isRedirect else {
+                    return TransportStream(try await staleFallback(plan, for: error, ticket).reply)
+                }
+                // It is followed without its content. Who does not follow it gets the error.
+                var redirect = Self.rewritten(stream, fields)
+                redirect.body = TransportStream.Body { () throws(TransportError) -> [UInt8]? in throw error }
+                return redirect
             }
         }
         // A response after a redirect belongs to another URL.
@@ -71,7 +77,9 @@ extension HTTPCache {
     }
 
     static func rewritten(_ stream: TransportStream, _ fields: Fields) -> TransportStream {
-        TransportStream(status: stream.status, fields: fields, body: stream.body, redirectedTo: stream.redirectedTo)
+        var rewritten = stream
+        rewritten.fields = fields
+        return rewritten
     }
 }
 

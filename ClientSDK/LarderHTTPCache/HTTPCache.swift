@@ -88,7 +88,7 @@ public final class HTTPCache: Transport {
 
     /// Sends a request or serves a stored response.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await response(for: request).transportResponse
+        try await response(for: request).reply
     }
 
     /// Sends a request or serves a stored response, and returns the source and the reason. After redirects these are those
@@ -195,9 +195,7 @@ public final class HTTPCache: Transport {
             case .forward: break
             case .gatewayTimeout:
                 let response = HTTPCache.Response(
-                    status: .gatewayTimeout,
-                    fields: [.contentLength: "0"],
-                    body: [],
+                    reply: TransportResponse(status: .gatewayTimeout, fields: [.contentLength: "0"]),
                     source: .cacheOnlyMiss,
                     explanation: decision.explanation
                 )
@@ -273,14 +271,7 @@ public final class HTTPCache: Transport {
         case .revalidated: configuration.onEvent(request, .revalidated(bytes: made.body.count))
         case .network, .collapsed, .cacheOnlyMiss: break
         }
-        return HTTPCache.Response(
-            status: made.status,
-            fields: made.fields,
-            body: made.body,
-            source: source,
-            explanation: explanation,
-            entry: entry
-        )
+        return HTTPCache.Response(reply: made, source: source, explanation: explanation, entry: entry)
     }
 
     /// - Throws: `.tooLarge` if the stored content exceeds the request's limit.

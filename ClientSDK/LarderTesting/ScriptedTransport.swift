@@ -32,18 +32,6 @@ public final class ScriptedTransport: Transport {
     private let state: Mutex<State>
     private let answer: (@Sendable (TransportRequest, Int) async throws(TransportError) -> Reply)?
 
-    /// - Parameter replies: the replies in order.
-    public convenience init(_ replies: [Result<TransportResponse, TransportError>]) {
-        self.init(
-            script: replies.map { reply in
-                switch reply {
-                case .success(let response): .response(response)
-                case .failure(let error): .failure(error)
-                }
-            }
-        )
-    }
-
     /// - Parameter script: the replies in order.
     public init(script: [Reply]) {
         state = Mutex(State(replies: script))
@@ -88,11 +76,6 @@ public final class ScriptedTransport: Transport {
         _ = await pending.value(ifCancelled: false) {
             self.state.withLock { $0.watchers.removeAll { $0.id == id } }
         }
-    }
-
-    /// Returns the next reply completely.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await open(request).whole()
     }
 
     /// Returns the next reply as a stream of its steps.

@@ -30,10 +30,8 @@ package final class TLSClient: Sendable {
         if let identity = settings.identity {
             try context.use(TLSIdentity(chain: identity.chain, key: identity.key, from: "the client's identity"))
         }
-        if settings.insecurelyAcceptsAnyCertificate {
-            unsafe library.setVerify(context.handle, TLSContext.Verification.none, nil)
-        } else {
-            unsafe library.setVerify(context.handle, TLSContext.Verification.peer, judgeCertificate)
+        unsafe library.setVerify(context.handle, TLSContext.Verification.peer, judgeCertificate)
+        if !settings.insecurelyAcceptsAnyCertificate {
             if settings.roots.isSystemTrusted { context.trust(SystemRoots.certificates) }
             for source in settings.roots.sources { context.trust(try Self.certificates(source)) }
         }

@@ -86,7 +86,6 @@ import Glibc
     }
 
     enum Verification {
-        static let none: Int32 = 0
         static let peer: Int32 = 1
         static let requiresCertificate: Int32 = 2
         static let trustsPartialChains: UInt = 0x80000
@@ -95,13 +94,18 @@ import Glibc
     }
 }
 
-/// Records why the peer's certificate is not accepted; called by OpenSSL for each certificate of a chain.
+/// Judges the peer's certificates. Called by OpenSSL for each flaw of a chain, and for each accepted certificate, for the peer's own last.
 let judgeCertificate: OpenSSL.Verify = { isAccepted, store in
-    guard isAccepted != 1, let library = try? OpenSSL.required() else { return isAccepted }
+    guard let library = try? OpenSSL.required() else { return 0 }
     let ssl = unsafe library.verificationData(store, library.verificationDataIndex()).map { OpaquePointer($0) }
-    let code = unsafe library.verificationError(store)
+    guard let session = unsafe TLSSession.of(ssl) else { return 0 }
+    if isAccepted == 1 {
+        let isOwn = unsafe library.verificationDepth(store) == 0
+        return unsafe !isOwn || session.acceptsPins(of: library.verificationChain(store)) ? 1 : 0
+    }
+    if session.acceptsAnyCertificate { return 1 }
     let certificate = unsafe library.verificationCertificate(store).map { unsafe Certificate(sharing: $0, library) }
-    unsafe TLSSession.of(ssl)?.rejected(certificate, code)
+    unsafe session.rejected(certificate, library.verificationError(store))
     return 0
 }
 

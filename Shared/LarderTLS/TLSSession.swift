@@ -26,6 +26,8 @@ import LarderTime
     private var hasReceived = false
     private var failure: TLSError?
     private var rejection: TLSError?
+    /// Whether the server's chain has a pinned key, or no pin is set.
+    private var isPinned: Bool
     /// The tickets of a handshake that is not complete: it may still fail.
     private var heldTickets: [TLSTicket] = []
 
@@ -55,6 +57,7 @@ import LarderTime
         self.client = client
         self.identity = identity
         self.peer = peer
+        isPinned = client?.settings.pinnedKeyHashes.isEmpty ?? true
         library.clearErrors()
         let bios = unsafe (library.newBIO(library.memoryBIO()), library.newBIO(library.memoryBIO()))
         guard let handle = unsafe library.new(context.handle), let input = unsafe bios.0, let output = unsafe bios.1
@@ -146,7 +149,9 @@ import LarderTime
                 if kind == Kind.wantsRead { return }
                 throw fail(explained(kind))
             }
-            try checkPins()
+            guard isPinned || isResumed else {
+                throw fail(TLSError(.certificateNotPinned, "The pins of '\(host)' were not compared."))
+            }
             isEstablished = true
             for ticket in heldTickets { client?.keep(ticket, for: peer) }
             heldTickets = []
@@ -190,29 +195,14 @@ import LarderTime
 
     // MARK: About the session
 
-    /// The version, for example `TLSv1.3`.
-    package var version: String { unsafe library.version(handle).map { unsafe String(cString: $0) } ?? "" }
-
     /// Whether an earlier session was resumed.
     package var isResumed: Bool { unsafe library.wasResumed(handle) == 1 }
-
-    /// The protocol that both sides have agreed on (ALPN, RFC 7301); nil if none was offered or chosen.
-    package var applicationProtocol: String? {
-        var start: UnsafePointer<UInt8>?
-        var count: UInt32 = 0
-        unsafe library.chosenProtocol(handle, &start, &count)
-        guard count > 0 else { return nil }
-        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
-    }
 
     /// The host that the client has named; nil on the client's side, or if it has named none.
     package var requestedHost: String? {
         guard identity != nil else { return nil }
         return unsafe library.serverName(handle, 0).map { unsafe String(cString: $0) }
     }
-
-    /// The certificates that the peer has shown, its own first. A server does not see its client's own here.
-    package var peerCertificates: [Certificate] { unsafe certificates(library.peerChain(handle)) }
 
     private func certificates(_ stack: OpaquePointer?) -> [Certificate] {
         guard let stack = unsafe stack else { return [] }
@@ -263,7 +253,7 @@ import LarderTime
 
     func resume(_ ticket: TLSTicket) { _ = unsafe library.setSession(handle, ticket.handle) }
 
-    /// Copies a ticket. It is kept once the session is established, because pins are checked last.
+    /// Copies a ticket. It is kept once the session is established: the handshake may still fail.
     func received(_ ticket: OpaquePointer) {
         guard unsafe library.isResumable(ticket) == 1, let copy = unsafe library.copySession(ticket) else { return }
         let ticket = unsafe TLSTicket(owning: copy, library)
@@ -286,22 +276,23 @@ import LarderTime
         rejection = rejection ?? TLSError(rejecting: certificate, code, text, whose, host)
     }
 
-    private func checkPins() throws(TLSError) {
-        guard let client, !client.settings.pinnedKeyHashes.isEmpty, !isResumed else { return }
-        let pins = client.settings.pinnedKeyHashes
+    /// Whether flaws of the server's chain do not matter.
+    var acceptsAnyCertificate: Bool { client?.settings.insecurelyAcceptsAnyCertificate ?? false }
+
+    /// Compares the pins with the server's chain: in the handshake, before the client's certificate is sent.
+    func acceptsPins(of chain: OpaquePointer?) -> Bool {
+        guard let pins = client?.settings.pinnedKeyHashes, !isPinned else { return true }
         // Without verification anybody can add a certificate of somebody else to the chain.
-        let chain =
-            unsafe client.settings.insecurelyAcceptsAnyCertificate
-            ? Array(peerCertificates.prefix(1)) : certificates(library.verifiedChain(handle))
-        guard !chain.contains(where: { pins.contains($0.publicKeyHash) }) else { return }
+        let chain = unsafe certificates(chain).prefix(acceptsAnyCertificate ? 1 : .max)
+        isPinned = chain.contains { pins.contains($0.publicKeyHash) }
+        guard !isPinned else { return true }
         let shown = chain.map { "'\($0.subject)'" }.joined(separator: ", ")
-        throw fail(
-            TLSError(
-                .certificateNotPinned,
-                "No certificate of '\(host)' has a pinned public key: \(shown). Another server answers, or its keys have changed: update "
-                    + "pinnedKeyHashes."
-            )
+        rejection = TLSError(
+            .certificateNotPinned,
+            "No certificate of '\(host)' has a pinned public key: \(shown). Another server answers, or its keys have changed: update "
+                + "pinnedKeyHashes."
         )
+        return false
     }
 
     // MARK: Explanations

@@ -12,6 +12,7 @@ import LarderTelemetry
 import LarderTesting
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -68,16 +69,10 @@ final class DisconnectableTransport: Transport {
 
     var inFlight: Int { state.withLock { $0.inFlight } }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try begin(request)
-        defer { state.withLock { $0.inFlight -= 1 } }
-        return try await base.send(request)
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try begin(request)
-        defer { state.withLock { $0.inFlight -= 1 } }
-        return try await base.open(request)
+        let end = ContentEnd { [weak self] in self?.state.withLock { $0.inFlight -= 1 } }
+        return end.of(try await base.open(request))
     }
 
     private func begin(_ request: TransportRequest) throws(TransportError) {

@@ -62,8 +62,8 @@ final class SpoilingTransport: Transport {
     /// The number of damaged replies.
     var count: Int { spoiled.withLock { $0 } }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        guard let rule = take(request) else { return try await base.send(request) }
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+        guard let rule = take(request) else { return try await base.open(request) }
         var request = request
         // A 304 has no content to damage.
         request.fields.remove(.ifNoneMatch)
@@ -82,7 +82,7 @@ final class SpoilingTransport: Transport {
         }
         // The real transport would have rejected a wrong Content-Length.
         response.fields.remove(.contentLength)
-        return response
+        return TransportStream(response)
     }
 
     private func take(_ request: TransportRequest) -> Rule? {

@@ -17,7 +17,7 @@ import Testing
 private struct LingeringTransport: Transport {
     private let base = SocketTransport(clock: ManualClock())
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let result = Pending<Result<TransportResponse, TransportError>>()
         let base = base
         Task {
@@ -25,7 +25,8 @@ private struct LingeringTransport: Transport {
                 result.finish(.failure(error))
             }
         }
-        return try await result.value(ifCancelled: .failure(TransportError(.cancelled, "The client has gone."))).get()
+        let gone = TransportError(.cancelled, "The client has gone.")
+        return TransportStream(try await result.value(ifCancelled: .failure(gone)).get())
     }
 }
 

@@ -56,7 +56,7 @@ struct ResumableUploadTests {
             set { state.withLock { $0.isWithoutMessages = newValue } }
         }
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
             let isLost = state.withLock { state in
                 if state.isWithoutMessages, request.method == .post, request.url.hasSuffix("/messages") { return true }
                 if request.method == .patch {
@@ -70,11 +70,7 @@ struct ResumableUploadTests {
                 try await state.withLock { $0.gate }?.pass()
                 throw TransportError(.unreachable, "The network has gone.")
             }
-            return try await base.send(request)
-        }
-
-        func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-            try await base.open(request)
+            return try await base.open(request)
         }
     }
 

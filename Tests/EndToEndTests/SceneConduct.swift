@@ -21,10 +21,6 @@ struct NamedTransport: Transport {
         return request
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await transport.send(named(request))
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try await transport.open(named(request))
     }

@@ -15,9 +15,9 @@ private struct InterruptedTransport: Transport {
     let base: any Transport
     let after: @Sendable (TransportRequest) -> Void
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         defer { after(request) }
-        return try await base.send(request)
+        return TransportStream(try await base.send(request))
     }
 }
 

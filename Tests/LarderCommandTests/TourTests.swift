@@ -42,12 +42,6 @@ struct TourTests {
         #expect(lines.first?.hasSuffix("   larder tour tiers") == true)
     }
 
-    @Test func `the page has the text, which cannot become markup`() {
-        let page = TourText.page([Self.chapter], "here & now")
-        #expect(page.hasPrefix("<!doctype html>") && page.contains("here &amp; now"))
-        #expect(page.contains("  &lt;a>&amp;     7\n") && page.contains("&lt;script>") && !page.contains("<script"))
-    }
-
     /// A scene that stops with the test.
     private static func scene(reads: String? = nil) throws -> TourScene {
         let scene = try TourScene(pause: .zero, reads: reads)
@@ -56,11 +50,11 @@ struct TourTests {
     }
 
     @Test func `chapters are chosen by name`() throws {
-        let arguments = try Arguments(["tour", "tiers", "eviction", "--html", "page.html", "--reads", "a b"])
-        #expect(arguments.name == "tour" && arguments.words == ["tiers", "eviction"] && arguments.page == "page.html")
+        let arguments = try Arguments(["tour", "tiers", "eviction", "--reads", "a b"])
+        #expect(arguments.name == "tour" && arguments.words == ["tiers", "eviction"])
         #expect(arguments.reads == "a b")
         #expect(throws: UsageError.self) { try Arguments(["tour", "nowhere"]) }
-        #expect(throws: UsageError.self) { try Arguments(["feed", "--html", "x"]) }
+        #expect(throws: UsageError.self) { try Arguments(["feed", "--reads", "x"]) }
     }
 
     @Test func `a visit with the SDK does every write once on every network`() async throws {

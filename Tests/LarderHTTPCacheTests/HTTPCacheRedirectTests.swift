@@ -69,6 +69,26 @@ struct HTTPCacheRedirectTests {
         #expect(stage.origin.count == 1)
     }
 
+    @Test func `a streamed redirect whose content breaks off is followed, and not stored`() async throws {
+        let stage = stage(Fields())
+        stage.origin.answer { [origin = stage.origin] request, _ throws(TransportError) in
+            let isFirst = request.url == Self.first
+            origin.breakStreams(after: isFirst ? 0 : nil)
+            return isFirst
+                ? reply([.location: "/pages/1", .cacheControl: "max-age=60"], "moved", status: 301)
+                : reply([.cacheControl: "no-store"], "a page")
+        }
+        for _ in 0..<2 {
+            let response = try await stage.cache.open(TransportRequest(url: Self.first)).whole()
+            #expect(String(decoding: response.body, as: UTF8.self) == "a page" && response.redirectedTo == Self.page)
+        }
+        #expect(stage.origin.count == 4)
+        // Who does not follow it reads its content, and gets the error.
+        let redirect = try await stage.cache.open(TransportRequest(url: Self.first, followsRedirects: false))
+        #expect(redirect.status.code == 301)
+        await #expect { try await redirect.whole() } throws: { ($0 as? TransportError)?.code == .interrupted }
+    }
+
     @Test func `the transport below is never asked to follow`() async throws {
         let stage = stage(Fields())
         _ = try await stage.get(url: Self.first)

@@ -96,10 +96,6 @@ final class PictureServer: Transport {
         set { state.withLock { $0.files[url] = newValue } }
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        throw TransportError(.unreachable, "Pictures are opened.")
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.answer(hop) }
     }

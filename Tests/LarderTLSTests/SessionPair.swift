@@ -1,3 +1,4 @@
+import Glibc
 import LarderTime
 
 @testable import LarderTLS
@@ -74,3 +75,34 @@ struct SessionPair {
 
 /// Bytes in which every position differs from its neighbours.
 func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+
+/// What the product does not ask OpenSSL.
+extension TLSSession {
+    private typealias ChosenProtocol =
+        @convention(c) (
+            OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt32>?
+        ) -> Void
+    private typealias Version = @convention(c) (OpaquePointer?) -> UnsafePointer<CChar>?
+
+    private static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
+        for library in OpenSSL.candidates {
+            guard let opened = unsafe dlopen(library[0], RTLD_NOW | RTLD_NOLOAD) else { continue }
+            return unsafe dlsym(opened, name).map { unsafe unsafeBitCast($0, to: type) }
+        }
+        return nil
+    }
+
+    /// The version, for example `TLSv1.3`.
+    var version: String {
+        let version = unsafe Self.symbol("SSL_get_version", as: Version.self)
+        return unsafe version?(handle).map { unsafe String(cString: $0) } ?? ""
+    }
+
+    /// The protocol that both sides have agreed on (ALPN, RFC 7301); nil if none was offered or chosen.
+    var applicationProtocol: String? {
+        var (start, count): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
+        unsafe Self.symbol("SSL_get0_alpn_selected", as: ChosenProtocol.self)?(handle, &start, &count)
+        guard count > 0 else { return nil }
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
+}

@@ -156,7 +156,6 @@ struct TLSSessionTests {
             var pair = try SessionPair(client, server, host: host)
             try pair.shakeHands()
             #expect(pair.client.isEstablished)
-            #expect(pair.client.peerCertificates.first?.hosts == [host])
         }
         var unknown = try SessionPair(client, server, host: "three.test")
         try unknown.shakeHands()
@@ -281,6 +280,31 @@ struct WrongCertificateTests {
         #expect(!pair.client.isEstablished)
         settings.pinnedKeyHashes = [[7]]
         #expect(throws: TLSError.self) { try TLSClient(settings) }
+    }
+
+    @Test(arguments: [TLSContext.Version.tls12, TLSContext.Version.tls13], [false, true])
+    func `a server whose key is not pinned gets nothing of the client's certificate`(
+        _ version: Int,
+        _ acceptsAny: Bool
+    ) throws {
+        let authority = try TLSAuthority(name: "Test Authority", now: noon)
+        let identity = try authority.issue(hosts: ["localhost"], now: noon)
+        let server = try TLSServer(clientRoots: [authority.certificate], maximumVersion: version) { _ in identity }
+        let own = try authority.issue(hosts: ["device"], now: noon, fault: .wrongPurpose)
+        var settings = TLSSettings()
+        settings.roots = .only(authority.certificate.der)
+        settings.insecurelyAcceptsAnyCertificate = acceptsAny
+        settings.identity = TLSSettings.Identity(chain: Array(own.chainPEM.utf8), key: Array(own.keyPEM.utf8))
+        for (pin, isPinned) in [(identity.certificate.publicKeyHash, true), ([UInt8](repeating: 7, count: 32), false)] {
+            settings.pinnedKeyHashes = [pin]
+            var pair = try SessionPair(TLSClient(settings), server)
+            try pair.shakeHands()
+            #expect(pair.client.isEstablished == isPinned && pair.server.isEstablished == isPinned)
+            #expect(pair.clientError?.code == (isPinned ? nil : .certificateNotPinned))
+            // With TLS 1.2 certificates are not encrypted.
+            let isShown = pair.clientSent.contains(own.certificate.der)
+            #expect(isShown == (isPinned && version == TLSContext.Version.tls12))
+        }
     }
 
     /// A chain whose first certificate has only the given extensions beside those of every certificate.

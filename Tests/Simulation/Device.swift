@@ -453,17 +453,16 @@ struct NamedTransport: Transport {
         return request
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let sentAt = now()
-        let response = try await base.send(named(request))
-        onReply(request, response.status.code, sentAt)
-        return response
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let sentAt = now()
         let stream = try await base.open(named(request))
-        onReply(request, stream.status.code, sentAt)
-        return stream
+        let (status, body) = (stream.status, stream.body)
+        // A reply that breaks off confirms nothing.
+        let whole = TransportStream.Body { () async throws(TransportError) -> [UInt8]? in
+            let piece = try await body.next()
+            if piece == nil { onReply(request, status.code, sentAt) }
+            return piece
+        }
+        return TransportStream(status: status, fields: stream.fields, body: whole, redirectedTo: stream.redirectedTo)
     }
 }

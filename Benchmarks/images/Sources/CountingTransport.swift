@@ -11,10 +11,6 @@ final class CountingTransport: Transport {
     var requests: Int { counts.withLock { $0.requests } }
     var bytes: Int { counts.withLock { $0.bytes } }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await open(request).whole()
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         counts.withLock { $0.requests += 1 }
         let stream = try await base.open(request)

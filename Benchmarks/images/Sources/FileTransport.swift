@@ -5,13 +5,10 @@ import Larder
 struct FileTransport: Transport {
     let directory: String
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         do {
             let name = String(request.url.split(separator: "/").last ?? "").split(separator: "?")[0]
-            return TransportResponse(
-                status: .ok,
-                body: try read("\(directory)/\(name)")
-            )
+            return TransportStream(TransportResponse(status: .ok, body: try read("\(directory)/\(name)")))
         } catch {
             throw TransportError(.unreachable, "\(error)")
         }

@@ -46,12 +46,12 @@ func measure(_ count: Int, _ body: () async throws -> Void) async rethrows -> Sa
 struct FoundationTransport: Transport {
     let session = URLSession(configuration: .ephemeral)
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         guard let url = URL(string: request.url) else { throw TransportError(.invalidURL, request.url) }
         do {
             let (data, response) = try await session.data(for: URLRequest(url: url))
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-            return TransportResponse(status: .init(code: status), body: Array(data))
+            return TransportStream(TransportResponse(status: .init(code: status), body: Array(data)))
         } catch { throw TransportError(.interrupted, "\(error)") }
     }
 }

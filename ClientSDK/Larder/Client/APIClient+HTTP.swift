@@ -95,18 +95,7 @@ struct AccountTransport: Transport {
         return request
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await authorized(request) { (request) throws(TransportError) in try await base.send(request) }
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await authorized(request) { (request) throws(TransportError) in try await base.open(request) }
-    }
-
-    private func authorized<Reply: RedirectableReply>(
-        _ request: TransportRequest,
-        _ send: (TransportRequest) async throws(TransportError) -> Reply
-    ) async throws(TransportError) -> Reply {
         // A request of the pictures is that of the present user.
         var bare = isBelowCache || request.fields.contains(Self.marker) ? request : marked(request)
         let mark = bare.fields[Self.marker]
@@ -115,42 +104,26 @@ struct AccountTransport: Transport {
             let url = HTTPURL.redacted(request.url)
             throw TransportError(.unreachable, "The network may not be used; \(url) was not requested.")
         }
-        guard let mark else { return try await send(bare) }
+        guard let mark else { return try await base.open(bare) }
         return try await LostCopies.sending(bare, error: { $0 }) { [bare] () async throws(TransportError) in
-            try await sendAuthorized(bare, mark, send)
-        }
-    }
-
-    private func sendAuthorized<Reply: RedirectableReply>(
-        _ request: TransportRequest,
-        _ mark: String,
-        _ send: (TransportRequest) async throws(TransportError) -> Reply
-    ) async throws(TransportError) -> Reply {
-        var sent = request
-        try await authorize(&sent, mark)
-        let reply = try await send(sent)
-        guard reply.status == .unauthorized else { return reply }
-        do throws(LarderError) { guard try await session.renew(after: sent) else { return reply } } catch {
-            // The session has ended: the 401 says so.
-            guard error.code != .unauthorized else { return reply }
-            throw Self.failure(error, request.url)
-        }
-        try HTTPSource.requireReplayable(request)
-        sent = request
-        try await authorize(&sent, mark)
-        return try await send(sent)
-    }
-
-    private func authorize(_ request: inout TransportRequest, _ mark: String) async throws(TransportError) {
-        do throws(LarderError) { try await session.authorize(&request) } catch {
-            throw Self.failure(error, request.url)
-        }
-        // The reply would be stored for the account that has asked.
-        guard mark == "user " + (session.userID ?? "") else {
-            throw TransportError(
-                .cancelled,
-                "Another user has signed in; \(HTTPURL.redacted(request.url)) was not requested."
-            )
+            try await session.sending(
+                bare,
+                isRejected: { $0.status == .unauthorized },
+                failed: { (error, rejection) throws(TransportError) in
+                    // The session has ended: the 401 says so.
+                    if let rejection, error.code == .unauthorized, !(error.cause is TransportError) { return rejection }
+                    throw Self.failure(error, request.url)
+                }
+            ) { (sent) async throws(TransportError) in
+                // The reply would be stored for the account that has asked.
+                guard mark == "user " + (session.userID ?? "") else {
+                    throw TransportError(
+                        .cancelled,
+                        "Another user has signed in; \(HTTPURL.redacted(request.url)) was not requested."
+                    )
+                }
+                return try await base.open(sent)
+            }
         }
     }
 

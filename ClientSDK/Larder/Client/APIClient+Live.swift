@@ -76,25 +76,32 @@ struct LiveChannelOpener: Sendable {
             let text = "The network may not be used; \(HTTPURL.redacted(url)) was not requested."
             throw LarderError(TransportError(.unreachable, text))
         }
-        let session = account.source.isOwn(url) ? account.session : nil
-        var isRenewed = false
-        while true {
-            var request = TransportRequest(url: url)
-            try await session?.authorize(&request)
-            do throws(Failure) { return try await connect(url, request.fields) } catch {
-                if error.status?.code == 401, !isRenewed, try await session?.renew(after: request) ?? false {
-                    isRenewed = true
-                    continue
-                }
-                let isRejected = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
-                throw LarderError(
-                    error.isCancelled ? .cancelled : error.isFinished ? .gone : isRejected ? .rejected : .offline,
-                    "\(error.cause)",
-                    cause: error.cause,
-                    status: error.status.map { Int($0.code) },
-                    retryAfter: error.retryAfter ?? gate.wait(for: request)
-                )
+        let request = TransportRequest(url: url)
+        func attempt(_ request: TransportRequest) async throws(LarderError) -> Result<Channel, Failure> {
+            do throws(Failure) { return .success(try await connect(url, request.fields)) } catch {
+                return .failure(error)
             }
+        }
+        let result =
+            if account.source.isOwn(url) {
+                try await account.session.sending(
+                    request,
+                    isRejected: { if case .failure(let error) = $0 { error.status == .unauthorized } else { false } },
+                    failed: { (error, _) throws(LarderError) in throw error },
+                    attempt
+                )
+            } else {
+                try await attempt(request)
+            }
+        do throws(Failure) { return try result.get() } catch {
+            let isRejected = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
+            throw LarderError(
+                error.isCancelled ? .cancelled : error.isFinished ? .gone : isRejected ? .rejected : .offline,
+                "\(error.cause)",
+                cause: error.cause,
+                status: error.status.map { Int($0.code) },
+                retryAfter: error.retryAfter ?? gate.wait(for: request)
+            )
         }
     }
 }

@@ -77,10 +77,8 @@ public final class APIClient: Sendable {
         public var retryScope: @Sendable (TransportRequest) -> String? = { _ in "" }
         /// The feature that a request belongs to, for telemetry. Return one of a small set of names.
         public var feature: @Sendable (TransportRequest) -> String = { _ in "http" }
-        /// Whether each request has a random `X-Request-ID` of its own, by which it is found in the server's log.
-        public var sendsRequestIDs = false
         /// The URL of a `larder-server` whose dashboard shows this client: its values with their freshness, requests, outbox and memory, and
-        /// neither tokens nor, unless somebody asks for one, values. For development. It sends request IDs. Nil: none.
+        /// neither tokens nor, unless somebody asks for one, values. For development. Each request has a random `X-Request-ID` then. Nil: none.
         public var inspector: String?
         /// The control token of that server; nil if it was started without one.
         public var inspectorToken: String?
@@ -174,9 +172,8 @@ public final class APIClient: Sendable {
         reference.set(services.network)
         let cookies = configuration.keepsCookies ? CookieJar(clock: settings.wallClock) : nil
         self.cookies = cookies
-        let log = configuration.inspector.map { _ in RecentRequests(settings.wallClock, settings.monotonicClock) }
-        let given = cookies?.attached(to: configuration.transport) ?? configuration.transport
-        let base = log?.logging(given) ?? given
+        let log = configuration.inspector.map { _ in RecentRequests(settings.wallClock) }
+        let base = cookies?.attached(to: configuration.transport) ?? configuration.transport
         let webSockets =
             configuration.webSockets ?? (configuration.transport as? SocketTransport)?.webSockets()
             ?? WebSocketClient(connector: NoWebSockets())
@@ -188,7 +185,8 @@ public final class APIClient: Sendable {
                 monitor: reference.monitor,
                 rejectsOffline: rejectsOffline,
                 clock: opened.monotonicClock,
-                makeRequestID: configuration.sendsRequestIDs || log != nil ? { @Sendable in RandomKey.make() } : nil,
+                makeRequestID: log != nil ? { @Sendable in RandomKey.make() } : nil,
+                onBegin: log.map { log in { @Sendable in log.begin($0) } },
                 onExchange: { telemetry.record($0, feature: feature($0.request)) }
             )
         }

@@ -24,31 +24,32 @@ final class HTTPCacheSwitch: Sendable {
 
     var isOn: Bool { current.load(ordering: .acquiring) }
 
-    /// Turns the cache off or on. If that fails, it is off, and the failure is reported.
+    /// Turns the cache off or on. If that fails, it is off, and the failure is reported. Called by one task after another.
+    ///
+    /// No lock is held meanwhile, because a damaged store calls the app's code.
     func set(_ isOn: Bool, _ http: HTTPCache) {
-        let failure = state.withLock { state -> LarderError? in
-            guard state.isOn != isOn else { return nil }
+        let (isNew, hasBeenOff) = state.withLock { state in
+            guard state.isOn != isOn else { return (false, false) }
             state.isOn = nil
-            current.store(false, ordering: .releasing)
-            // What was asked before may miss a change while it is off.
-            http.abandonExchanges()
-            do {
-                if !isOn {
-                    state.hasBeenOff = true
-                    try mark([1])
-                } else if try cache.outboxDisk?.metadata(Self.key) != nil || state.hasBeenOff {
-                    try http.configuration.storage.removeAll()
-                    try mark(nil)
-                    state.hasBeenOff = false
-                }
-                state.isOn = isOn
-                current.store(isOn, ordering: .releasing)
-                return nil
-            } catch {
-                return LarderError(error)
-            }
+            state.hasBeenOff = state.hasBeenOff || !isOn
+            return (true, state.hasBeenOff)
         }
-        if let failure { cache.configuration.onEvent(.storageFailed(failure)) }
+        guard isNew else { return }
+        current.store(false, ordering: .releasing)
+        // What was asked before may miss a change while it is off.
+        http.abandonExchanges()
+        do {
+            if !isOn {
+                try mark([1])
+            } else if try cache.outboxDisk?.metadata(Self.key) != nil || hasBeenOff {
+                try http.configuration.storage.removeAll()
+                try mark(nil)
+            }
+            state.withLock { $0 = State(isOn: isOn, hasBeenOff: !isOn) }
+            current.store(isOn, ordering: .releasing)
+        } catch {
+            cache.configuration.onEvent(.storageFailed(LarderError(error)))
+        }
     }
 
     /// Stores the mark, which survives a clearing of the content; nil removes it.

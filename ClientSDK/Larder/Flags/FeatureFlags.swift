@@ -33,6 +33,9 @@ public final class FeatureFlags: Sendable {
         /// Fetches are numbered at their start: an old response never replaces a newer one.
         var lastFetch: UInt64 = 0
         var appliedFetch: UInt64 = 0
+        /// Transactions are numbered: the newest one has stored what the earlier ones have.
+        var lastSave: UInt64 = 0
+        var appliedSave: UInt64 = 0
     }
 
     /// The maximum number of the server's settings.
@@ -43,8 +46,6 @@ public final class FeatureFlags: Sendable {
     static let storageKey = "larder.flags"
 
     private let state: Mutex<State>
-    /// Locked during writes, so that the newest state is written last.
-    private let saving = Mutex(())
     private let store: DiskStore?
     private let fetch: (@Sendable () async throws -> [String: Bool])?
     private let telemetry: Telemetry
@@ -120,11 +121,8 @@ public final class FeatureFlags: Sendable {
         if state.withLock({ $0.settings != $0.saved }) { try save() }
     }
 
-    private func change(_ body: (inout State) -> Void) { report(apply(body)) }
-
-    /// - Returns: the names of changed switches, for `report`.
-    private func apply(_ body: (inout State) -> Void) -> Set<String> {
-        state.withLock { state in
+    private func change(_ body: (inout State) -> Void) {
+        let changed = state.withLock { state in
             let old = state.settings.remote.merging(state.settings.overrides) { $1 }
             body(&state)
             let new = state.settings.remote.merging(state.settings.overrides) { $1 }
@@ -132,10 +130,6 @@ public final class FeatureFlags: Sendable {
             if !changed.isEmpty { hub.post(changed) }
             return changed
         }
-    }
-
-    /// Calls the telemetry, without a lock.
-    private func report(_ changed: Set<String>) {
         for name in changed.sorted() { telemetry.record(.flagChanged(key: name)) }
     }
 
@@ -145,29 +139,32 @@ public final class FeatureFlags: Sendable {
     private func save(_ name: String? = nil) throws(LarderError) {
         guard let store else { return }
         do {
-            let (changed, unreadable) = try saving.withLock { (_) throws -> (Set<String>, DecodingError?) in
-                let (mine, saved) = state.withLock { ($0.settings, $0.saved) }
-                let (stored, unreadable) = try store.write { transaction throws -> (Settings, DecodingError?) in
-                    var (settings, unreadable) = (saved, nil as DecodingError?)
-                    if let bytes = try transaction.metadata(Self.storageKey) {
-                        // Those that cannot be decoded are replaced.
-                        do { settings = try JSONDecoder().decode(Settings.self, from: Data(bytes)) } catch let error
-                            as DecodingError
-                        { unreadable = error }
-                    }
-                    settings = mine.rebased(on: settings, from: saved)
-                    if let name { settings.overrides[name] = mine.overrides[name] }
-                    try transaction.setMetadata(Array(JSONEncoder().encode(settings)), for: Self.storageKey)
-                    return (settings, unreadable)
+            // No lock is held, because a damaged store calls the app's code.
+            let (mine, stored, number, unreadable) = try store.write {
+                transaction throws -> (Settings, Settings, UInt64, DecodingError?) in
+                let (mine, saved, number) = state.withLock { state in
+                    state.lastSave += 1
+                    return (state.settings, state.saved, state.lastSave)
                 }
-                let changed = apply { state in
-                    state.settings = state.settings.rebased(on: stored, from: mine)
-                    state.saved = stored
+                var (settings, unreadable) = (saved, nil as DecodingError?)
+                if let bytes = try transaction.metadata(Self.storageKey) {
+                    // Those that cannot be decoded are replaced.
+                    do { settings = try JSONDecoder().decode(Settings.self, from: Data(bytes)) } catch let error
+                        as DecodingError
+                    { unreadable = error }
                 }
-                return (changed, unreadable)
+                settings = mine.rebased(on: settings, from: saved)
+                if let name { settings.overrides[name] = mine.overrides[name] }
+                try transaction.setMetadata(Array(JSONEncoder().encode(settings)), for: Self.storageKey)
+                return (mine, settings, number, unreadable)
+            }
+            change { state in
+                guard number > state.appliedSave else { return }
+                state.appliedSave = number
+                state.settings = state.settings.rebased(on: stored, from: mine)
+                state.saved = stored
             }
             if let unreadable { telemetry.record(.note(name: "flagsNotLoaded", detail: "\(unreadable)")) }
-            report(changed)
         } catch {
             let text = "Feature flags hold until the process ends: they cannot be stored. \(error)"
             throw LarderError(.storage, text, cause: error)

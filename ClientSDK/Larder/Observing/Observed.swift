@@ -49,7 +49,4 @@ extension Timeline {
 extension Outbox {
     /// The newest state of the outbox.
     @MainActor public func observed() -> Observed<Outbox.Status> { Observed(statuses) }
-
-    /// The rejected operations that wait for a decision.
-    @MainActor public func observedRejections() -> Observed<[Outbox.Entry]> { Observed(rejections) }
 }

@@ -263,47 +263,13 @@ public struct HTTPSource: Sendable {
     public func send(_ request: TransportRequest) async throws(LarderError) -> TransportResponse {
         guard let authorizer, takesCredentials(request) else { return try await attempt(request) }
         return try await LostCopies.sending(request, error: { LarderError($0) }) { () async throws(LarderError) in
-            try await sendAuthorized(request, authorizer)
+            try await authorizer.sending(
+                request,
+                isRejected: { $0.status == .unauthorized && isOwn($0) },
+                failed: { (error, _) throws(LarderError) in throw Self.unauthorized(error, request.url) },
+                attempt
+            )
         }
-    }
-
-    private func sendAuthorized(
-        _ request: TransportRequest,
-        _ authorizer: any Authorizer
-    ) async throws(LarderError) -> TransportResponse {
-        let sent = try await authorized(request, authorizer)
-        let response = try await attempt(sent)
-        guard response.status == .unauthorized, isOwn(response) else { return response }
-        let isRenewed: Bool
-        do throws(LarderError) { isRenewed = try await authorizer.renew(after: sent) } catch {
-            throw Self.unauthorized(error, request.url)
-        }
-        guard isRenewed else { return response }
-        do throws(TransportError) { try Self.requireReplayable(request) } catch {
-            throw LarderError(.unauthorized, error.description, cause: error, status: 401)
-        }
-        return try await attempt(try await authorized(request, authorizer))
-    }
-
-    /// - Throws: `.bodyNotReplayable` if a request that was rejected with a 401 cannot be sent again.
-    static func requireReplayable(_ request: TransportRequest) throws(TransportError) {
-        guard let upload = request.upload, !upload.canBeSent else { return }
-        throw TransportError(
-            .bodyNotReplayable,
-            "\(HTTPURL.redacted(request.url)) was rejected with 401 and the credentials were renewed, but the body can be read only "
-                + "once. Send the request again with a new body."
-        )
-    }
-
-    private func authorized(
-        _ request: TransportRequest,
-        _ authorizer: any Authorizer
-    ) async throws(LarderError) -> TransportRequest {
-        var request = request
-        do throws(LarderError) { try await authorizer.authorize(&request) } catch {
-            throw Self.unauthorized(error, request.url)
-        }
-        return request
     }
 
     /// Maps a failure of the authorizer: the request was not sent, or was rejected with a 401.

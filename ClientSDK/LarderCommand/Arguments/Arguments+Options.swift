@@ -74,7 +74,6 @@ extension Arguments {
                     .init("--width", "N", 2...4_096, "images: the width in pixels") { $0.width = $1 },
                     .init("--recorder", "FILE", "doctor: the flight recorder of an app", \.recorder),
                     .init("--force", "logout: also with unsent changes") { $0.isForced = true },
-                    .init("--html", "FILE", "tour: write a page with the text too", \.page),
                     .init("--reads", "KEYS", "tour eviction: read these, such as \"a b a c\"", \.reads),
                     // The process of the tour that is killed. The help leaves it out.
                     .init("--child", "DIR", "", \.child),
@@ -177,9 +176,9 @@ extension Arguments {
                     "TOUR",
                     [
                         CommandEntry(
-                            "tour [CHAPTER]… [--html FILE] [--reads KEYS]",
+                            "tour [CHAPTER]… [--reads KEYS]",
                             "measure on this machine what the cache does, without a server",
-                            options: ["--html", "--reads", "--child"]
+                            options: ["--reads", "--child"]
                         )
                     ]
                 ),

@@ -71,8 +71,6 @@ struct Arguments {
     /// The file of an app's flight recorder, for `doctor`.
     var recorder: String?
     var isForced = false
-    /// The file of the tour's page.
-    var page: String?
     /// The keys that the tour reads through a memory tier.
     var reads: String?
     /// The directory of the tour's process that is killed.

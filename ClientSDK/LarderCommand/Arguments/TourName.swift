@@ -1,6 +1,6 @@
 /// The chapters of the tour, in their order.
 enum TourName: String, CaseIterable {
-    case tiers, reads, taps, invalidation, paging, eviction, policies, features
+    case tiers, reads, taps, invalidation, paging, eviction, features
 
     var title: String {
         switch self {
@@ -10,7 +10,6 @@ enum TourName: String, CaseIterable {
         case .invalidation: "Lifetime, version and event"
         case .paging: "Pages by position and by cursor"
         case .eviction: "Eviction, step by step"
-        case .policies: "Read policies"
         case .features: "Clients and networks compared"
         }
     }

@@ -24,7 +24,7 @@ final class NetworkGate: Sendable {
 
 /// The transport of `--offline`: every request fails.
 struct ClosedTransport: Transport {
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         throw TransportError(.unreachable, "No request is sent with --offline.")
     }
 }

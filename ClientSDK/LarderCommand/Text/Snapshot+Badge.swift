@@ -1,3 +1,4 @@
+import Foundation
 import Larder
 import LarderCoding
 
@@ -53,4 +54,16 @@ extension Snapshot {
     func json(withItem item: some Encodable) throws -> JSONValue {
         .members([("badge", badgeJSON), ("item", try JSONValue(encoding: item))])
     }
+}
+
+extension JSONValue {
+    /// Encodes a value with `JSONEncoder`.
+    init(encoding value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        self = try JSONParser.parse(Array(try encoder.encode(value)))
+    }
+
+    /// The value as one line of text.
+    var line: String { String(decoding: encoded, as: UTF8.self) }
 }

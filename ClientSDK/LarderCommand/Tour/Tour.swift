@@ -10,8 +10,6 @@ struct Tour {
     /// Runs the chapters and shows each as soon as it is measured.
     func run(_ arguments: Arguments) async throws {
         let names = arguments.words.isEmpty ? TourName.allCases : arguments.words.compactMap { TourName(rawValue: $0) }
-        // A page that cannot be written is noticed before the minutes of measuring.
-        try write("", to: arguments.page)
         let scene = try TourScene(reads: arguments.reads)
         let text = TourText(width: min(100, terminal.size.columns), paint: terminal.paint)
         var chapters: [TourChapter] = []
@@ -26,15 +24,6 @@ struct Tour {
             terminal.json(
                 .members([("conditions", .string(conditions)), ("chapters", .array(chapters.map(\.json)))])
             )
-        }
-        try write(TourText.page(chapters, conditions), to: arguments.page)
-        if let page = arguments.page { terminal.note("The page is in \(page).") }
-    }
-
-    private func write(_ text: String, to page: String?) throws(Failure) {
-        guard let page else { return }
-        do { try Data(text.utf8).write(to: URL(fileURLWithPath: page)) } catch {
-            throw Failure("The page cannot be written to \(page): \(error.localizedDescription)")
         }
     }
 
@@ -64,7 +53,6 @@ extension TourScene {
         case .invalidation: try await invalidation()
         case .paging: try await paging()
         case .eviction: try await eviction()
-        case .policies: try await policies()
         case .features: try await features()
         }
     }

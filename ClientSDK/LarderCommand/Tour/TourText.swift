@@ -5,20 +5,6 @@ struct TourText {
     let width: Int
     let paint: (String, Terminal.Color) -> String
 
-    /// A page of HTML with the text of chapters.
-    static func page(_ chapters: [TourChapter], _ conditions: String) -> String {
-        let text = TourText(width: 100) { text, _ in text }
-        let lines = text.wrapped(conditions) + [""] + chapters.flatMap(text.lines)
-        let escaped = lines.joined(separator: "\n").replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-        return """
-            <!doctype html>
-            <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-            <title>Larder: a measured tour</title><style>:root { color-scheme: light dark }</style></head>
-            <body><pre>\(escaped)</pre></body></html>
-
-            """
-    }
-
     func lines(_ chapter: TourChapter) -> [String] {
         [paint(chapter.name.title, .bold) + paint("   larder tour \(chapter.name.rawValue)", .dim)]
             + wrapped(chapter.question) + chapter.tables.flatMap { [""] + lines($0) } + [""]

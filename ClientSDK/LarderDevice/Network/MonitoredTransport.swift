@@ -27,6 +27,7 @@ package struct MonitoredTransport: Transport {
 
     private let base: any Transport
     private let monitor: NetworkMonitor?
+    private let onBegin: (@Sendable (TransportRequest) -> @Sendable (Exchange) -> Void)?
     private let onExchange: @Sendable (Exchange) -> Void
     private let clock: any MonotonicClock
     private let rejectsOffline: Bool
@@ -39,6 +40,7 @@ package struct MonitoredTransport: Transport {
     ///   - clock: used for durations.
     ///   - makeRequestID: makes the `X-Request-ID` of each request that has none, with which the server's log is joined to `Exchange`;
     ///     nil: requests have no such field.
+    ///   - onBegin: called before each exchange; what it returns is called after it.
     ///   - onExchange: called after each exchange, on the task that made it or read its content.
     package init(
         _ base: any Transport,
@@ -46,44 +48,16 @@ package struct MonitoredTransport: Transport {
         rejectsOffline: Bool = false,
         clock: any MonotonicClock = SystemMonotonicClock(),
         makeRequestID: (@Sendable () -> String)? = nil,
+        onBegin: (@Sendable (TransportRequest) -> @Sendable (Exchange) -> Void)? = nil,
         onExchange: @escaping @Sendable (Exchange) -> Void = { _ in }
     ) {
         self.base = base
         self.monitor = monitor
+        self.onBegin = onBegin
         self.onExchange = onExchange
         self.rejectsOffline = rejectsOffline
         self.makeRequestID = makeRequestID
         self.clock = clock
-    }
-
-    /// Sends a request and reports the exchange.
-    package func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try admit()
-        let request = identified(request)
-        let reason = RequestReason.current?.description
-        let start = clock.uptime
-        monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
-        defer { monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed) }
-        do {
-            let response = try await base.send(request)
-            let time = clock.uptime - start
-            let bytes = response.codedBytes ?? response.body.count
-            // Head and content arrive together here: with a large content this is transfer time, with a small one latency.
-            if let monitor {
-                let isLarge = bytes >= NetworkMonitor.Thresholds.transferMinimum
-                let sample =
-                    request.isLongPoll
-                    ? NetworkSample(.reply, bytes: bytes)
-                    : NetworkSample(.reply, latency: isLarge ? nil : time, bytes: bytes, transfer: isLarge ? time : nil)
-                monitor.note(sample)
-            }
-            let decoded = response.codedBytes.map { _ in response.body.count }
-            tell(request, reason, status: response.status.code, nil, time, bytes, decoded)
-            return response
-        } catch {
-            failed(request, reason, error, status: nil, since: start, bytes: 0)
-            throw error
-        }
     }
 
     /// Returns as soon as the response head has arrived. The exchange is reported at the end of its content.
@@ -92,44 +66,45 @@ package struct MonitoredTransport: Transport {
         let request = identified(request)
         let reason = RequestReason.current?.description
         let start = clock.uptime
-        let stream: TransportStream
+        let onEnd = onBegin?(request)
         monitor?.inFlight.wrappingAdd(1, ordering: .relaxed)
-        do {
-            stream = try await base.open(request)
-        } catch {
+        let end = {
+            @Sendable (status: Int?, error: TransportError?, bytes: Int, decoded: Int?, sample: NetworkSample?) in
             monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
-            failed(request, reason, error, status: nil, since: start, bytes: 0)
+            if let sample { monitor?.note(sample) }
+            monitor?.spent(bytes)
+            let exchange = Exchange(
+                request: request,
+                status: status,
+                failure: error?.code.rawValue,
+                duration: clock.uptime - start,
+                bytesReceived: bytes,
+                bytesDecoded: decoded,
+                reason: reason
+            )
+            onEnd?(exchange)
+            onExchange(exchange)
+        }
+        var stream: TransportStream
+        do { stream = try await base.open(request) } catch {
+            end(nil, error, 0, nil, NetworkSample(error))
             throw error
         }
         let latency = clock.uptime - start
-        let status = stream.status.code
+        let (status, coded) = (Int(stream.status.code), stream.codedBytes)
         let body = MonitoredBody(stream.body) { read in
-            self.monitor?.inFlight.wrappingSubtract(1, ordering: .relaxed)
-            var outcome = read
-            if let coded = stream.codedBytes { outcome.bytes = coded.value }
-            let decoded = stream.codedBytes.map { _ in read.bytes }
-            if let error = outcome.error, NetworkSample(error) != nil {
-                self.failed(request, reason, error, status: status, since: start, bytes: outcome.bytes, decoded)
-            } else {
+            let bytes = coded?.value ?? read.bytes
+            var sample = NetworkSample(.reply, bytes: bytes)
+            if !request.isLongPoll {
                 // Also if the reader stopped: until then the network worked.
-                let transfer = outcome.error == nil ? outcome.waited : nil
-                let sample =
-                    request.isLongPoll
-                    ? NetworkSample(.reply, bytes: outcome.bytes)
-                    : NetworkSample(.reply, latency: latency, bytes: outcome.bytes, transfer: transfer)
-                self.monitor?.note(sample)
-                let failure = outcome.error?.code.rawValue
-                self.tell(request, reason, status: status, failure, self.clock.uptime - start, outcome.bytes, decoded)
+                sample.latency = latency
+                sample.transfer = read.error == nil ? read.waited : nil
             }
+            let failure = read.error.flatMap { NetworkSample($0) }
+            end(status, read.error, bytes, coded.map { _ in read.bytes }, failure ?? sample)
         }
-        var monitored = TransportStream(
-            status: stream.status,
-            fields: stream.fields,
-            body: TransportStream.Body { () async throws(TransportError) in try await body.next(clock: clock) },
-            redirectedTo: stream.redirectedTo
-        )
-        monitored.codedBytes = stream.codedBytes
-        return monitored
+        stream.body = TransportStream.Body { () async throws(TransportError) in try await body.next(clock: clock) }
+        return stream
     }
 
     private func admit() throws(TransportError) {
@@ -142,42 +117,6 @@ package struct MonitoredTransport: Transport {
         var request = request
         request.fields.set(.requestID, makeRequestID())
         return request
-    }
-
-    private func failed(
-        _ request: TransportRequest,
-        _ reason: String?,
-        _ error: TransportError,
-        status: Int?,
-        since start: MonotonicTime,
-        bytes: Int,
-        _ decoded: Int? = nil
-    ) {
-        if let sample = NetworkSample(error) { monitor?.note(sample) }
-        tell(request, reason, status: status, error.code.rawValue, clock.uptime - start, bytes, decoded)
-    }
-
-    private func tell(
-        _ request: TransportRequest,
-        _ reason: String?,
-        status: Int?,
-        _ failure: String?,
-        _ time: Duration,
-        _ bytes: Int,
-        _ decoded: Int?
-    ) {
-        monitor?.spent(bytes)
-        onExchange(
-            Exchange(
-                request: request,
-                status: status,
-                failure: failure,
-                duration: time,
-                bytesReceived: bytes,
-                bytesDecoded: decoded,
-                reason: reason
-            )
-        )
     }
 }
 
@@ -192,6 +131,7 @@ private final class MonitoredBody: Sendable {
 
     private struct State {
         var outcome = Outcome()
+        var isRead = false
         var isTold = false
     }
 
@@ -205,7 +145,10 @@ private final class MonitoredBody: Sendable {
     }
 
     deinit {
-        note(waited: .zero, bytes: 0, isEnd: true, TransportError(.cancelled, "The content was not read to its end."))
+        // Content that nobody has asked for, such as that of a redirect, has ended with the head.
+        let isLeft = state.withLock { $0.isRead }
+        let error = isLeft ? TransportError(.cancelled, "The content was not read to its end.") : nil
+        note(waited: .zero, bytes: 0, isEnd: true, error)
     }
 
     func next(clock: any MonotonicClock) async throws(TransportError) -> [UInt8]? {
@@ -222,6 +165,7 @@ private final class MonitoredBody: Sendable {
 
     private func note(waited: Duration, bytes: Int, isEnd: Bool, _ error: TransportError?) {
         let outcome = state.withLock { state -> Outcome? in
+            state.isRead = true
             state.outcome.waited += waited
             state.outcome.bytes += bytes
             guard isEnd, !state.isTold else { return nil }

@@ -233,12 +233,7 @@ extension ImagePipeline {
     /// Pixels on disk. Reading them is the effort to get them again.
     private func spilled(_ spill: ImageSpill, _ key: ImageJobKey, _ id: String) async -> (DecodedImage, Duration)? {
         let begun = configuration.uptime.uptime
-        let result = Mutex<DecodedImage?>(nil)
-        await onDisk {
-            let image = spill.image(key.result, contentID: id)
-            result.withLock { $0 = image }
-        }
-        guard let image = result.withLock({ $0 }) else { return nil }
+        guard let image = await onDisk({ spill.image(key.result, contentID: id) }) else { return nil }
         return (image, configuration.uptime.uptime - begun)
     }
 

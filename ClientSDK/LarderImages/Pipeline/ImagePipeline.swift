@@ -265,9 +265,9 @@ public final class ImagePipeline: Sendable {
     func isCurrent(_ epoch: Int) -> Bool { state.withLock { $0.epoch == epoch } }
 
     /// Runs a part that uses the store for evicted pixels, on threads for the disk if it may block.
-    nonisolated(nonsending) func onDisk(_ body: @Sendable () async -> Void) async {
+    nonisolated(nonsending) func onDisk<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
         guard let diskWork else { return await body() }
-        await withTaskExecutorPreference(diskWork, operation: body)
+        return await withTaskExecutorPreference(diskWork, operation: body)
     }
 
     // MARK: Events

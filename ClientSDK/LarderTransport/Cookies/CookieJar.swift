@@ -113,22 +113,11 @@ private struct CookieTransport: Transport {
     let jar: CookieJar
     let base: any Transport
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await exchange(request) { hop throws(TransportError) in try await base.send(hop) }
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        try await exchange(request) { hop throws(TransportError) in try await base.open(hop) }
-    }
-
-    private func exchange<Reply: RedirectableReply>(
-        _ request: TransportRequest,
-        _ send: (TransportRequest) async throws(TransportError) -> Reply
-    ) async throws(TransportError) -> Reply {
         try await Redirection.follow(request) { hop throws(TransportError) in
             var hop = hop
             let generation = jar.apply(to: &hop.fields, hop.url)
-            let reply = try await send(hop)
+            let reply = try await base.open(hop)
             jar.store(reply.fields, hop.url, generation: generation)
             return reply
         }

@@ -41,17 +41,12 @@ final class DecodedContent: Sendable {
         let received = CodedByteCount()
         let decoder = ContentDecoder(coding, bytesMaximum: request.bodyLimit, ratioMaximum: ratioMaximum)
         let content = DecodedContent(stream.body, consume decoder, received)
-        var fields = stream.fields
-        fields.remove(.contentEncoding)
-        fields.remove(.contentLength)
+        var decoded = stream
+        decoded.body = TransportStream.Body { () async throws(TransportError) in try await content.next() }
+        decoded.fields.remove(.contentEncoding)
+        decoded.fields.remove(.contentLength)
         // Digests are those of the coded content (RFC 9530 §2, §3).
-        fields.removeAll { ["content-digest", "repr-digest", "digest", "content-md5"].contains($0.canonical) }
-        var decoded = TransportStream(
-            status: stream.status,
-            fields: fields,
-            body: TransportStream.Body { () async throws(TransportError) in try await content.next() },
-            redirectedTo: stream.redirectedTo
-        )
+        decoded.fields.removeAll { ["content-digest", "repr-digest", "digest", "content-md5"].contains($0.canonical) }
         decoded.codedBytes = received
         return decoded
     }

@@ -113,11 +113,6 @@ public final class SocketTransport: Transport {
 
     deinit { pool.shut() }
 
-    /// Sends a request and returns the complete response.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await open(request).whole()
-    }
-
     /// Sends a request and returns when the response's head has arrived.
     public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try await Redirection.follow(request) { (hop) async throws(TransportError) in try await self.exchange(hop) }
@@ -144,7 +139,7 @@ public final class SocketTransport: Transport {
             Endpoint(url, proxy: proxy),
             bytes,
             uploadLength: uploadLength,
-            tls: try await secureClient(for: url),
+            tls: try await secureClient(for: url, within: configuration.connectTimeout),
             bufferMaximum: configuration.bufferMaximum,
             pool: pool
         )
@@ -181,10 +176,9 @@ public final class SocketTransport: Transport {
         return try DecodedContent.decoding(stream, of: request, ratioMaximum: configuration.expansionMaximum)
     }
 
-    func secureClient(for url: HTTPURL) async throws(TransportError) -> TLSClient? {
+    func secureClient(for url: HTTPURL, within limit: Duration) async throws(TransportError) -> TLSClient? {
         guard url.scheme.isSecure else { return nil }
         if let made = tls.made { return made }
-        let limit = configuration.connectTimeout
         do {
             let client = try await within(limit, clock: clock, sleeper: clock) { [tls] in try await tls.get() }
             if let client { return client }

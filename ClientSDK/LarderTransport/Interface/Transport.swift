@@ -77,8 +77,6 @@ public struct TransportResponse: Sendable, Hashable {
     public var body: [UInt8]
     /// The URL of the response if redirects were followed; nil if it is the request's URL.
     public var redirectedTo: String?
-    /// The number of received bytes of content if the transport has decoded it; nil: as many as `body` has.
-    package var codedBytes: Int?
 
     /// Creates a response.
     public init(status: Status, fields: Fields = Fields(), body: [UInt8] = [], redirectedTo: String? = nil) {
@@ -153,22 +151,24 @@ extension ErrorCode where Scope == TransportError {
 
 /// Sends HTTP requests. A transport does not cache and does not retry.
 ///
+/// A transport of your own implements `open`; without streaming it returns `TransportStream(response)`.
+///
 /// A redirect is followed by the outermost transport that knows how, which sends each request with `followsRedirects`
 /// off to the transports below. So an `HTTPCache` sees every response under its own URL. A transport of your own returns
 /// redirects as responses, or at least never follows one if `followsRedirects` is off.
 ///
 /// Safe from any task. Cancelling the calling task closes the connection of the exchange.
 public protocol Transport: Sendable {
-    /// Sends a request and returns the complete response. A truncated response is an error.
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
-
     /// Sends a request and returns when the response's head has arrived. The content follows in pieces.
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream
+
+    /// Sends a request and returns the complete response. A truncated response is an error.
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 }
 
 extension Transport {
-    /// Returns the content as one piece, for transports without streaming.
-    public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-        TransportStream(try await send(request))
+    /// Sends a request and reads its content to the end.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        try await open(request).whole()
     }
 }

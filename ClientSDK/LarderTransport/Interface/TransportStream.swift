@@ -5,9 +5,9 @@ import Synchronization
 public struct TransportStream: Sendable {
     public let status: Status
     /// The header fields.
-    public let fields: Fields
+    public package(set) var fields: Fields
     /// The content.
-    public let body: TransportStream.Body
+    public package(set) var body: TransportStream.Body
     /// The URL of the response if redirects were followed; nil if it is the request's URL.
     public package(set) var redirectedTo: String?
     /// Counts the received content if the transport decodes it; nil: it is passed on as received.
@@ -22,7 +22,7 @@ public struct TransportStream: Sendable {
     }
 
     /// A response whose content is one piece.
-    package init(_ response: TransportResponse) {
+    public init(_ response: TransportResponse) {
         let rest = Mutex<[UInt8]?>(response.body.isEmpty ? nil : response.body)
         self.init(
             status: response.status,
@@ -41,9 +41,7 @@ public struct TransportStream: Sendable {
             // Content in one piece is not copied.
             if bytes.isEmpty { bytes = piece } else { bytes += piece }
         }
-        var response = TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
-        response.codedBytes = codedBytes?.value
-        return response
+        return TransportResponse(status: status, fields: fields, body: bytes, redirectedTo: redirectedTo)
     }
 }
 

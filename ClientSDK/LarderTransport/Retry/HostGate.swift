@@ -147,26 +147,14 @@ private struct GuardedTransport: Transport {
     let gate: HostGate
     let base: any Transport
 
-    // Redirects are followed here, so that each hop is judged by its own host.
-
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        try await Redirection.follow(request) { hop throws(TransportError) in try await sendOnce(hop) }
-    }
-
+    /// Redirects are followed here, so that each hop is judged by its own host.
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         try await Redirection.follow(request) { hop throws(TransportError) in try await openOnce(hop) }
     }
 
-    private func sendOnce(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        let rejections = try gate.admit(request)
-        let response = try await base.send(request)
-        gate.note(response, of: request, after: rejections)
-        return response
-    }
-
     private func openOnce(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         let rejections = try gate.admit(request)
-        let stream = try await base.open(request)
+        var stream = try await base.open(request)
         var head = TransportResponse(status: stream.status, fields: stream.fields, redirectedTo: stream.redirectedTo)
         defer { gate.note(head, of: request, after: rejections) }
         guard HostGate.isOverload(stream.status), stream.fields[.retryAfter] == nil else { return stream }
@@ -175,16 +163,12 @@ private struct GuardedTransport: Transport {
             head.body += piece
         }
         let start = Mutex<[UInt8]?>(head.body)
-        let whole = TransportStream.Body { () async throws(TransportError) in
+        let rest = stream.body
+        stream.body = TransportStream.Body { () async throws(TransportError) in
             if let start = start.withLock({ $0.take() }) { return start }
-            return try await stream.body.next()
+            return try await rest.next()
         }
-        return TransportStream(
-            status: stream.status,
-            fields: stream.fields,
-            body: whole,
-            redirectedTo: stream.redirectedTo
-        )
+        return stream
     }
 
     /// So much of a rejection may say how long to wait.

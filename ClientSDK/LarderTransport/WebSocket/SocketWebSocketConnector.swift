@@ -18,10 +18,17 @@ struct SocketWebSocketConnector: WebSocketConnector {
         _ configuration: WebSocketClient.Configuration
     ) async throws(WebSocketError) -> any WebSocketConnection {
         let upgrade = WebSocketUpgrade(key: random.bytes(16), subprotocols: request.subprotocols)
-        let exchange = try await exchange(request, upgrade, configuration)
         let (clock, timeout) = (transport.clock, configuration.openTimeout)
         let deadline = clock.uptime + timeout
         let late = WebSocketError(.timedOut, "The WebSocket was not open within \(timeout).")
+        func unopened(_ error: TransportError) -> WebSocketError {
+            error.code != .cancelled && clock.uptime >= deadline ? late : WebSocketError(unopened: error)
+        }
+        let url = try request.checkedURL()
+        let exchange: SocketExchange
+        do throws(TransportError) { exchange = try await self.exchange(url, request.fields, upgrade, timeout) } catch {
+            throw unopened(error)
+        }
         let timer = Task {
             // It is cancelled when the WebSocket is open.
             do { try await clock.sleep(until: deadline) } catch { return }
@@ -32,9 +39,7 @@ struct SocketWebSocketConnector: WebSocketConnector {
         transport.pool.start(exchange)
         let status: Status
         let fields: Fields
-        do throws(TransportError) { (status, fields) = try await exchange.head().get() } catch {
-            throw error.code != .cancelled && clock.uptime >= deadline ? late : WebSocketError(unopened: error)
-        }
+        do throws(TransportError) { (status, fields) = try await exchange.head().get() } catch { throw unopened(error) }
         guard let (head, link, rest) = exchange.takeUpgraded() else {
             throw await rejection(status, fields, exchange)
         }
@@ -55,23 +60,21 @@ struct SocketWebSocketConnector: WebSocketConnector {
 
     /// The exchange of the handshake.
     private func exchange(
-        _ request: WebSocketClient.Request,
+        _ url: HTTPURL,
+        _ fields: Fields,
         _ upgrade: WebSocketUpgrade,
-        _ configuration: WebSocketClient.Configuration
-    ) async throws(WebSocketError) -> SocketExchange {
-        let url = try request.checkedURL()
-        do throws(TransportError) {
-            let proxy = try transport.configuration.proxies.proxy(for: url)
-            return SocketExchange(
-                TransportRequest(url: url.text, bodyLimit: .max),
-                Endpoint(url, proxy: proxy),
-                upgrade.request(target: url.target, authority: url.authority, fields: request.fields),
-                tls: try await transport.secureClient(for: url),
-                connectTimeout: configuration.openTimeout,
-                bufferMaximum: Self.bodyBytesMaximum,
-                pool: transport.pool
-            )
-        } catch { throw WebSocketError(unopened: error) }
+        _ timeout: Duration
+    ) async throws(TransportError) -> SocketExchange {
+        let proxy = try transport.configuration.proxies.proxy(for: url)
+        return SocketExchange(
+            TransportRequest(url: url.text, bodyLimit: .max),
+            Endpoint(url, proxy: proxy),
+            upgrade.request(target: url.target, authority: url.authority, fields: fields),
+            tls: try await transport.secureClient(for: url, within: timeout),
+            connectTimeout: timeout,
+            bufferMaximum: Self.bodyBytesMaximum,
+            pool: transport.pool
+        )
     }
 
     /// A response that is no 101, with what arrives of its content in time.

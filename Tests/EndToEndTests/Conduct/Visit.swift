@@ -6,6 +6,7 @@ import LarderModels
 import LarderResources
 import LarderTime
 import LarderTransport
+import SDKTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -250,17 +251,10 @@ final class MeteredTransport: Transport {
 
     private func end(_ number: Int) { _ = state.withLock { $0.inFlight.remove(number) } }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-        var request = request
-        let number = begin(&request)
-        defer { end(number) }
-        return try await base.send(request)
-    }
-
     func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
         var request = request
         let number = begin(&request)
-        defer { end(number) }
-        return try await base.open(request)
+        let end = ContentEnd { [weak self] in self?.end(number) }
+        return end.of(try await base.open(request))
     }
 }

@@ -19,15 +19,6 @@ struct MonitoredTransportTests {
         let pieces: [(bytes: Int, time: Duration)]
         var failure: TransportError?
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-            clock.advance(by: latency)
-            if let failure { throw failure }
-            return TransportResponse(
-                status: .ok,
-                body: [UInt8](repeating: 1, count: pieces.reduce(0) { $0 + $1.bytes })
-            )
-        }
-
         func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
             clock.advance(by: latency)
             let left = Mutex(pieces)
@@ -123,11 +114,8 @@ struct MonitoredTransportTests {
     }
 
     @Test func `while offline nothing is sent except probes`() async throws {
-        let script = ScriptedTransport(
-            Array(repeating: .failure(TransportError(.unreachable, "")), count: 3) + [
-                .success(TransportResponse(status: .ok))
-            ]
-        )
+        let unreachable = ScriptedTransport.Reply.failure(TransportError(.unreachable, ""))
+        let script = ScriptedTransport(script: [unreachable, unreachable, unreachable, .text("")])
         let guarded = transport(script, rejectsOffline: true)
         for _ in 0..<10 { await #expect(throws: TransportError.self) { try await guarded.send(request) } }
         #expect(script.requests.count == 3, "The others were rejected before they left.")

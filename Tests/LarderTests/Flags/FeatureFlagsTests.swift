@@ -1,3 +1,4 @@
+import Foundation
 import LarderResources
 import LarderStorage
 import LarderTelemetry
@@ -113,6 +114,25 @@ struct FeatureFlagsTests {
             #expect(error.code == .storage)
         }
         #expect(flags[.newFeed])
+    }
+
+    @Test func `a switch may be set by the app's code that hears of a damaged store`() throws {
+        let waiting = Mutex<FeatureFlags?>(nil)
+        var configuration = DiskStore.Configuration(directory: directory.path, clock: clock)
+        configuration.onEvent = { event in
+            guard case .recovered = event, let flags = waiting.withLock({ $0.take() }) else { return }
+            do { try flags.setOverride(false, for: .oldFeed) } catch { Issue.record(error) }
+        }
+        let flags = FeatureFlags(store: try DiskStore(configuration))
+        waiting.withLock { $0 = flags }
+        for suffix in ["", "-wal", "-shm"] {
+            try FileManager.default.removeItem(atPath: directory.path + "/store.sqlite" + suffix)
+        }
+        try flags.setOverride(true, for: .newFeed)
+        #expect(waiting.withLock { $0 == nil }, "The store has found its files missing.")
+        #expect(flags[.newFeed] && !flags[.oldFeed])
+        let later = FeatureFlags(store: try store())
+        #expect(later[.newFeed] && !later[.oldFeed])
     }
 
     @Test func `an older response never replaces a newer one`() async throws {

@@ -23,7 +23,9 @@ struct CookieJarTests {
         for (url, fields) in responses {
             var reply = TransportResponse(status: .ok)
             for field in fields { reply.fields.add(.setCookie, field) }
-            _ = try await jar.attached(to: ScriptedTransport([.success(reply)])).send(TransportRequest(url: url))
+            _ = try await jar.attached(to: ScriptedTransport(script: [.response(reply)])).send(
+                TransportRequest(url: url)
+            )
         }
         let last = ScriptedTransport { _, _ in .text("") }
         _ = try await jar.attached(to: last).send(TransportRequest(url: url))

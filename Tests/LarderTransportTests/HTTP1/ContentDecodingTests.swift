@@ -75,7 +75,7 @@ struct ContentDecodingTests {
         #expect(response.body == Self.text)
         #expect(!response.fields.contains(.contentEncoding) && !response.fields.contains(.contentLength))
         #expect(response.fields[.etag] == "\"1-gzip\"" && response.fields[.vary] == "Accept-Encoding")
-        #expect(response.codedBytes == coded.count && coded.count < Self.text.count / 3)
+        #expect(coded.count < Self.text.count / 3)
     }
 
     @Test func `content may arrive in pieces of any size`() throws {
@@ -171,7 +171,7 @@ struct ContentDecodingTests {
         let coded = Self.coded(Self.text)
         let head = Array(Self.head("gzip", coded.count).utf8)
         let own = try await exchange([.acceptEncoding: "gzip"], reply: [head, coded]).get()
-        #expect(own.body == coded && own.fields[.contentEncoding] == "gzip" && own.codedBytes == nil)
+        #expect(own.body == coded && own.fields[.contentEncoding] == "gzip")
         var configuration = SocketTransport.Configuration()
         configuration.acceptsCompression = false
         #expect(try await exchange(configuration: configuration, reply: [head, coded]).get().body == coded)
@@ -182,7 +182,7 @@ struct ContentDecodingTests {
         let head = try await exchange([:], .head, reply: [reply]).get()
         #expect(head.fields[.contentEncoding] == "gzip" && head.fields[.contentLength] == "100")
         let plain = try await exchange(reply: [Array((Self.head("identity", 2) + "ok").utf8)]).get()
-        #expect(plain.body == Array("ok".utf8) && plain.codedBytes == nil)
+        #expect(plain.body == Array("ok".utf8))
         // Servers that compress everything send nothing at all for empty content.
         #expect(try await exchange(reply: [Array(Self.head("gzip", 0).utf8)]).get().body.isEmpty)
     }

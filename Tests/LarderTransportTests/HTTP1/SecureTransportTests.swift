@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import LarderEvents
 import LarderHTTP
 import LarderTLS
@@ -261,6 +263,30 @@ struct SecureTransportTests {
         await peer.sendClose(1000)
         #expect(await closed?.code == 1000)
         #expect(await peer.isEnded())
+    }
+
+    @Test func `the time for opening a WebSocket covers the reading of authorities from disk`() async throws {
+        let server = try SecureServer()
+        let path = FileManager.default.temporaryDirectory.path + "/larder-roots-\(server.wire.port)"
+        let isMade = unsafe mkfifo(path, 0o600) == 0
+        #expect(isMade)
+        defer { _ = unsafe unlink(path) }
+        var timeouts = WebSocketClient.Configuration()
+        timeouts.openTimeout = .seconds(5)
+        let transport = server.transport {
+            $0.tls.roots = .only(file: path)
+            $0.connectTimeout = .seconds(60)
+        }
+        let (client, url) = (transport.webSockets(timeouts), server.url("wss"))
+        let connecting = Task {
+            await failure { () async throws(WebSocketError) in _ = try await client.connect(url) }
+        }
+        try await server.clock.waitForSleepers(1)
+        server.clock.advance(by: .seconds(5))
+        #expect(await connecting.value?.code == .timedOut)
+        // The thread that reads ends with its writer.
+        let writer = unsafe open(path, O_WRONLY)
+        close(writer)
     }
 
     @Test func `a wss WebSocket reports certificates, other protocols and cuts`() async throws {
