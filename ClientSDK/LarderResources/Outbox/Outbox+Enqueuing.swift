@@ -95,8 +95,6 @@ extension Outbox {
         switch try decide(old.payload) {
         case .keepBoth: return nil
         case .removeBoth:
-            // An operation behind the older one may depend on what that creates.
-            guard state.withLock({ $0.queue.lane(old.scope).last }) == old.id.rawValue else { return nil }
             removal(of: old, in: &update)
             core.announceLater(try core.carryOut(update))
             forget(old)

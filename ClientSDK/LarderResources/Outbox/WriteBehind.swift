@@ -7,9 +7,8 @@ extension Outbox {
         case keepBoth
         /// One operation is sent in place of both.
         case replace(Input)
-        /// Neither is sent: the older one would have created what the newer one removes. Both are sent if others of the scope are between
-        /// them, which may depend on it. For opposites, such as a like and an unlike, return `replace` with the newer one: the server may
-        /// have had its state before.
+        /// Neither is sent: the older one would have created what the newer one removes. For opposites, such as a like and an unlike,
+        /// return `replace` with the newer one: the server may have had its state before.
         case removeBoth
     }
 }
