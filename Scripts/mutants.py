@@ -139,8 +139,8 @@ MUTANTS = {
     "send lock": [
         (
             RESOURCES + "Outbox/SendLock.swift",
-            "if state.users == 0, let lock, try !lock.take() { return false }",
-            "if !MUTANT, state.users == 0, let lock, try !lock.take() { return false }",
+            "if state.users == 0, let lock, try !lock.take() {",
+            "if !MUTANT, state.users == 0, let lock, try !lock.take() {",
         )
     ],
     "mark before the first byte is sent": [
@@ -301,8 +301,8 @@ MUTANTS = {
         ),
         (
             RESOURCES + "Outbox/OutboxOperation.swift",
-            "case .retry(let error, let after): max(after ?? .zero, error.retryAfter ?? .zero, .zero)",
-            "case .retry(let error, let after): MUTANT ? .zero : max(after ?? .zero, error.retryAfter ?? .zero, .zero)",
+            "case .unsent(let error), .retry(let error): max(error.retryAfter ?? .zero, .zero)",
+            "case .unsent(let error), .retry(let error): MUTANT ? .zero : max(error.retryAfter ?? .zero, .zero)",
         ),
     ],
     "single flight of reads": [

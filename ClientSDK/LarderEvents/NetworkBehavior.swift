@@ -35,6 +35,9 @@ public struct NetworkBehavior: Sendable, Hashable {
     /// Whether stale values may be refreshed automatically now.
     public var refreshesByItself: Bool { allowsRefresh && !isReturning }
 
+    /// Whether what waits in the outbox may be sent now, without a new change.
+    package var sendsByItself: Bool { sendsOutbox && !isReturning }
+
     /// No restrictions.
     public static let unrestricted = NetworkBehavior()
 

@@ -192,4 +192,47 @@ struct ListPrefetchFailureTests {
         prefetch.cancel()
         gate.open()
     }
+
+    @Test func `the outbox sends when its network behavior allows it again, and not before the return is due`()
+        async throws
+    {
+        let setting = try setting { $0.loadsMaximum = 1 }
+        defer { setting.remove() }
+        let behavior = Mutex(NetworkBehavior(sendsOutbox: false))
+        let scene = CacheScene()
+        var configuration = scene.configuration(inMemory: true)
+        configuration.networkBehavior = { behavior.withLock { $0 } }
+        let cache = try LarderCache(configuration)
+        let limits = LimitController(setting.pipeline, cache)
+        func follow(_ new: NetworkBehavior) {
+            behavior.withLock { $0 = new }
+            limits.follow(new)
+        }
+        let sent = Mutex(0)
+        let operation = WriteBehind<Int, Int>("count", scope: { "\($0)" }) { _, _ in
+        } send: { attempts in
+            sent.withLock { $0 += attempts.count }
+            return attempts.map { _ in .accepted(1) }
+        }
+        let returns = Mutex(0)
+        let registration = cache.core.returns.add { returns.withLock { $0 += 1 } }
+        follow(NetworkBehavior(sendsOutbox: false))
+        try cache.enqueue(1, operation)
+        cache.outbox.resume()
+        await rest()
+        follow(.unrestricted)
+        await reached { sent.withLock { $0 } == 1 }
+        follow(NetworkBehavior(allowsRefresh: false, sendsOutbox: false))
+        try cache.enqueue(2, operation)
+        await rest()
+        var returning = NetworkBehavior(allowsRefresh: false)
+        returning.isReturning = true
+        let before = returns.withLock { $0 }
+        follow(returning)
+        #expect(returns.withLock { $0 } == before)
+        follow(NetworkBehavior(allowsRefresh: false))
+        #expect(returns.withLock { $0 } == before + 1)
+        await reached { sent.withLock { $0 } == 2 }
+        withExtendedLifetime(registration) {}
+    }
 }

@@ -100,7 +100,9 @@ final class LimitController: Sendable {
         let before = old?.behavior ?? .unrestricted
         guard before != behavior else { return }
         cache.networkBehaviorChanged()
-        guard behavior.refreshesByItself, !before.refreshesByItself else { return }
+        guard
+            behavior.refreshesByItself && !before.refreshesByItself || behavior.sendsByItself && !before.sendsByItself
+        else { return }
         // A request that failed without a network says nothing about the image.
         images.forgetFailures()
         cache.networkReturned()

@@ -180,7 +180,9 @@ final class RunningServices: Sendable {
             }
             // The current behavior applies before the first read.
             limits.follow(network.behavior)
-            run { for await behavior in behaviors { limits.follow(behavior) } }
+            let core = cache.core
+            // Observed values are shown again, which may read them.
+            run { for await behavior in behaviors { await core.reading { limits.follow(behavior) } } }
             run { await network.run(sleeper: sleeper) }
             run { await network.probe(sleeper: sleeper, probe) }
             if case .own = settings.network, let uses = settings.dataBudget?.uses {

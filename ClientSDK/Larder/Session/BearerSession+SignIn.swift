@@ -33,13 +33,13 @@ extension BearerSession {
             if error.code == .invalidArgument || error.code == .closed { await revoke(grant.accessToken) }
             throw error
         }
-        cache.networkReturned()
+        await cache.core.reading { cache.networkReturned() }
     }
 
     /// Uses a token that cannot be renewed, such as a personal access token, as after `signIn`, whose errors it has.
     public func use(token: String, userID: String) async throws(LarderError) {
         try await keep(Tokens(access: token, refresh: "", userID: userID, expiresAt: .max))
-        cache.networkReturned()
+        await cache.core.reading { cache.networkReturned() }
     }
 
     /// Deletes the tokens from memory and from their place, removes the cookies, and then revokes the tokens at the server if it can be

@@ -20,13 +20,17 @@ extension CacheCore {
         // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
         delayed.tell { [self] in
             configuration.onEvent(.clockSetBack)
-            storeUncertainty()
-            Task { for node in nodes.all { node.timeCame() } }
+            Task {
+                await changing {
+                    storeUncertainty()
+                    for node in nodes.all { node.timeCame() }
+                }
+            }
         }
     }
 
     func storeUncertainty() {
-        guard areTimesUncertain else { return }
+        guard areTimesUncertain, !isClosed else { return }
         let seen = clocks.highWater
         // Until it succeeds, all times from the disk count as uncertain.
         reporting {

@@ -100,7 +100,8 @@ extension CacheCore {
         _ savedHighWater: inout WallTime
     ) throws -> Commit {
         let seen = clocks.highWater
-        let isTimeToSave = seen - savedHighWater > .seconds(60)
+        // While times are uncertain, the earlier time must stay: it tells the next start.
+        let isTimeToSave = seen - savedHighWater > .seconds(60) && !areTimesUncertain
         let isCatchingUp = lacksChanges.load(ordering: .relaxed)
         // The body may be called again, after a full disk or a damaged one.
         let commit = try writeContent(disk, update) { transaction in

@@ -8,7 +8,7 @@ import LarderStorage
 /// Only the part of a function that may touch the disk runs there, never a source or an operation of the app.
 extension CacheCore {
     /// Runs a part that reads the disk.
-    nonisolated(nonsending) func reading<Result: Sendable, Failure: Error>(
+    package nonisolated(nonsending) func reading<Result: Sendable, Failure: Error>(
         _ body: @Sendable () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
         try await withTaskExecutorPreference(reads, operation: body)

@@ -69,7 +69,7 @@ extension CacheCore {
         guard let nodes else { return }
         entityObservers.tell { _ in true }
         // The caller reads one value and does not wait for the other observers.
-        Task { for node in nodes { node.show() } }
+        Task { await reading { for node in nodes { node.show() } } }
     }
 
     /// Drops the decoded values if another process has committed since they were read.

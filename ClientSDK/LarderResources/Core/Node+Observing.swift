@@ -220,20 +220,20 @@ extension Node {
             let task = Task { [weak self] in
                 do { try await clock.sleep(until: due) } catch { return }
                 // What is due has a reason of its own, not that of the request that planned it.
-                RequestReason.$current.withValue(nil) { self?.timerEnded(due) }
+                await RequestReason.$current.withValue(nil) { await self?.timerEnded(due) }
             }
             return (due, task)
         }
         return replaced
     }
 
-    private func timerEnded(_ end: MonotonicTime) {
+    private func timerEnded(_ end: MonotonicTime) async {
         let isDue = state.withLock { state in
             guard state.timer?.end == end else { return false }
             state.timer = nil
             return true
         }
-        if isDue { timeCame() }
+        if isDue { await core.reading { timeCame() } }
     }
 
     func timeCame() {

@@ -24,9 +24,9 @@ extension Outbox {
         /// Nothing of this attempt has reached the server. After an earlier attempt that may have been carried out, the outcome of the
         /// operation stays unknown.
         case unsent(LarderError)
-        /// A transient failure or an unknown outcome: the operation is retried with the same idempotency key, not before `after` and
-        /// not before the error's `Retry-After`.
-        case retry(LarderError, after: Duration? = nil)
+        /// A transient failure or an unknown outcome: the operation is retried with the same idempotency key, not before the error's
+        /// `Retry-After`.
+        case retry(LarderError)
     }
 }
 

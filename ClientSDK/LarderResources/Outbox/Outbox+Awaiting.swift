@@ -20,7 +20,8 @@ extension Outbox {
         _ operation: WriteThrough<Input, Receipt>,
         requiring check: (CacheCore) throws(LarderError) -> Void = { _ in }
     ) async throws(LarderError) -> Receipt {
-        ensureRegistered(operation.name) { OutboxOperation(operation) }
+        let untyped = OutboxOperation(operation)
+        ensureRegistered(untyped)
         let scope = operation.scope(input)
         // Operations of the scope that another process has begun count too.
         try readRows()
@@ -38,7 +39,7 @@ extension Outbox {
                 idempotencyKey: changes.idempotencyKey,
                 payload: try OutboxOperation.encode(input, .json)
             )
-            let stored = try put(row, OutboxOperation(operation), changes, waiter: waiter) { _ in .keepBoth }
+            let stored = try put(row, untyped, changes, waiter: waiter) { _ in .keepBoth }
             guard let stored else { throw LarderError(.closed, "The outbox has kept nothing.") }
             id = stored
         } catch {
@@ -75,7 +76,9 @@ extension Outbox {
         let (isPaused, doubt, first, known) = state.withLock { state in
             let earlier = state.queue.lane(scope).prefix { $0 < id }.compactMap { state.queue[$0] }
             return (
-                state.isPaused, earlier.first { $0.isInDoubt || $0.state == .inDoubt || $0.isReportedInDoubt },
+                state.isPaused,
+                // While its caller waits, it is sent again soon.
+                earlier.first { $0.isReportedInDoubt || $0.isInDoubt && state.waiters[$0.id.rawValue] == nil },
                 earlier.first, earlier.first.flatMap { state.queue.operation($0.operation) }
             )
         }
@@ -123,31 +126,44 @@ extension Outbox {
 
     /// Ends the awaited writes that wait behind others and cannot be sent any more, as new ones are rejected: a payment must not be sent
     /// hours after it was made.
-    func endWaiting() {
-        let waiting = state.withLock { state in
-            state.waiters.keys.sorted().compactMap { state.queue[$0] }.filter { $0.state == .pending }
-        }
-        for entry in waiting {
+    ///
+    /// - Throws: the error of the store.
+    func endWaiting() throws(LarderError) {
+        for entry in state.withLock({ $0.waiting }) {
             do {
-                if let obstacle = try obstacle(toWaiting: entry) {
-                    try remove(entry.id, as: entry, answering: obstacle)
+                guard let obstacle = try obstacle(toWaiting: entry) else { continue }
+                guard entry.state == .pending else {
+                    answer(entry.id.rawValue, .failure(Self.doubt(entry, obstacle)))
+                    continue
                 }
+                try remove(entry.id, as: entry, answering: obstacle)
             } catch {
                 // Otherwise another process has it, or its caller has gone.
-                if error.code != .invalidArgument { return stall(core.now().uptime, error) }
+                if error.code != .invalidArgument { throw error }
             }
         }
     }
 
     private func obstacle(toWaiting entry: Outbox.Entry) throws(LarderError) -> LarderError? {
         func look() -> LarderError? { obstacle(to: entry.operation, in: entry.scope, before: entry.id.rawValue) }
-        let found = look()
-        guard found?.code == .conflict else { return found }
+        guard let found = look() else { return obstacle(toLate: entry) }
+        guard found.code == .conflict else { return found }
         // What another process is sending looks in doubt. When this one has the turn, the other has ended or died.
-        do { guard try turn.enter() else { return nil } } catch { throw LarderError(error) }
-        defer { turn.leave() }
+        do { guard try enterAll() else { return nil } } catch { throw LarderError(error) }
+        defer { leaveAll() }
         try readRows()
         return look()
+    }
+
+    /// The write has not been sent within the timeout of its operation, because another process has the turn all the time.
+    private func obstacle(toLate entry: Outbox.Entry) -> LarderError? {
+        guard let operation = state.withLock({ $0.queue.operation(entry.operation) }),
+            core.now().wall - entry.enqueuedAt > operation.timeout
+        else { return nil }
+        return LarderError(
+            .offline,
+            "\"\(entry.operation)\" was not sent within \(operation.timeout), because others were. Repeat it."
+        )
     }
 
     static func abandonedWait(_ id: OperationID) -> LarderError {

@@ -58,9 +58,8 @@ extension Outbox {
         answering reason: LarderError
     ) throws(LarderError) {
         do {
-            // This process holds the send lock, so no other process sends the operations that are marked as being sent.
-            let hasTurn = try turn.enter()
-            defer { if hasTurn { turn.leave() } }
+            let hasTurn = try enterAll()
+            defer { if hasTurn { leaveAll() } }
             try locked {
                 try withCurrentRows {
                     let (found, hasCaller) = state.withLock { ($0.queue[id.rawValue], $0.waiters[id.rawValue] != nil) }

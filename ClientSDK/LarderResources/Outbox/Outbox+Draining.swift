@@ -11,15 +11,13 @@ extension Outbox {
     /// - Throws: `.cancelled`, `.closed`; `.storage` with the error of the store; `.unregistered` and `.paused` if nothing can be sent
     /// before an operation is registered or `resume` is called.
     public func drained() async throws(LarderError) {
-        let (failures, hasFailed) = state.withLock { ($0.storeFailures, $0.storeFailure != nil) }
+        let hasFailed = state.withLock { $0.storeFailure.take() != nil }
         await readRowsOfOthers()
         let statuses = statuses
         // The next attempt on the store may be far in the future.
         if hasFailed { clearDelays() }
         for await status in statuses {
-            let (isClosed, failure) = state.withLock { state in
-                (state.isClosed, state.storeFailures > failures ? state.storeFailure : nil)
-            }
+            let (isClosed, failure) = state.withLock { ($0.isClosed, $0.storeFailure) }
             if isClosed { break }
             if status.isDrained, failure == nil { return }
             if status.inFlight == 0, let standstill = standstill() { throw standstill }
@@ -100,18 +98,16 @@ extension Outbox {
             guard !state.isClosed else { return false }
             if state.queue.status.inFlight > 0 { return true }
             guard !state.isPaused, !isOffline else { return false }
-            return state.failedLockAttempts > 0
-                ? !state.queue.isAtStandstill : state.queue.canMove(until: end)
+            return state.queue.canMove(until: end)
         }
     }
 
     /// All operations, each with the reason why it would not have been sent by the time.
     private func remainders(at time: MonotonicTime) -> [(entry: Outbox.Entry, reason: Outbox.Reason)] {
         let isOffline = !maySend
+        let delayed = Set(OutboxOperation.Kind.allCases.filter { turn(of: $0).retryAt != nil })
         return state.withLock { state in
-            state.queue.sorted.map { entry in
-                (entry, state.reason(for: entry, at: time, isOffline: isOffline))
-            }
+            state.queue.sorted.map { ($0, state.reason(for: $0, at: time, isOffline: isOffline, delayed)) }
         }
     }
 }
@@ -120,16 +116,19 @@ extension Outbox.State {
     fileprivate func reason(
         for entry: Outbox.Entry,
         at time: MonotonicTime,
-        isOffline: Bool
+        isOffline: Bool,
+        _ delayed: Set<OutboxOperation.Kind>
     ) -> Outbox.Reason {
         if entry.state == .rejected { return .rejected }
         if entry.state == .sending { return .sending }
         let first = queue.head(of: entry.scope) ?? entry
         if first.state == .rejected { return .blocked }
-        if queue.operation(entry.operation) == nil || queue.operation(first.operation) == nil { return .unregistered }
+        guard queue.operation(entry.operation) != nil, let next = queue.operation(first.operation) else {
+            return .unregistered
+        }
         if isPaused { return .paused }
         if isOffline { return .offline }
-        if failedLockAttempts > 0 { return .elsewhere }
+        if delayed.contains(next.kind) { return .elsewhere }
         return max(first.due, first.heldUntil) > time ? .postponed : .waiting
     }
 }

@@ -14,7 +14,8 @@ extension Outbox {
         _ operation: WriteBehind<Input, Receipt>
     ) throws(LarderError) -> OperationID? {
         core.commits.requireOutside("Outbox.enqueue")
-        ensureRegistered(operation.name) { OutboxOperation(operation) }
+        let untyped = OutboxOperation(operation)
+        ensureRegistered(untyped)
         do {
             // Made from the input itself: to decode the payload again would take as long as to store it.
             var changes = Outbox.LocalChanges(idempotencyKey: core.configuration.makeIdempotencyKey())
@@ -26,7 +27,7 @@ extension Outbox {
                 idempotencyKey: changes.idempotencyKey,
                 payload: try OutboxOperation.encode(input, operation.codec)
             )
-            return try put(row, OutboxOperation(operation), changes) { bytes in
+            return try put(row, untyped, changes) { bytes in
                 let old: Input
                 // Another version of the application stored it. The error is reported when it is sent, and does not affect
                 // new operations.

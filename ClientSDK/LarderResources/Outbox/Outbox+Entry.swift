@@ -50,10 +50,12 @@ extension Outbox {
         }
         /// When it was enqueued.
         public var enqueuedAt: WallTime { WallTime(nanosecondsSinceEpoch: stored.enqueued) }
-        /// The error of the last attempt in this process, or the rejection of an earlier process.
+        /// The error of the last attempt, as far as it was in this process or the server has rejected the operation or turned it away.
         public internal(set) var error: LarderError?
         /// Why and when it was rejected; nil if it was not.
-        public internal(set) var rejection: Outbox.Rejection?
+        public var rejection: Outbox.Rejection? { state == .rejected ? refusal : nil }
+        /// Its rejection, or the last `Retry-After` of the server; nil if there was none.
+        var refusal: Outbox.Rejection?
 
         /// Whether an earlier attempt may have been carried out.
         var isInDoubt: Bool
@@ -62,8 +64,6 @@ extension Outbox {
         /// A lower bound of the next attempt that a network change does not lift: from `Retry-After`, or while a caller waits for the
         /// result.
         var heldUntil = MonotonicTime(nanoseconds: .min)
-        /// The last `Retry-After` of the server, as it is stored for other processes; nil if there was none.
-        var hold: Hold?
         /// How many batches with this operation failed as a whole, perhaps because of one operation.
         var failureCount = 0
         /// When this process began to send it; `never`: it has not.
@@ -78,17 +78,13 @@ extension Outbox {
             stored = row
             (stored.state, stored.note, stored.sealed) = (state.rawValue, nil, nil)
             isInDoubt = state == .inDoubt
-            if let note = row.note, state == .rejected {
-                rejection = Outbox.Rejection(encoded: note, for: row.idempotencyKey)
-                error = rejection?.error
-            } else if let note = row.note {
-                hold = Hold(encoded: note, for: row.idempotencyKey)
-            }
+            refusal = row.note.flatMap { Outbox.Rejection(encoded: $0, for: row.idempotencyKey) }
+            error = refusal?.error
         }
 
         /// Whether another process has not changed the row since it was read.
         func hasSameRow(as other: Outbox.Entry) -> Bool {
-            stored == other.stored && hold?.attempt == other.hold?.attempt
+            stored == other.stored && refusal?.attempt == other.refusal?.attempt
         }
 
         /// Whether the pending changes of both are the same.
@@ -105,16 +101,26 @@ extension Outbox {
             if state != .rejected, known.state != .rejected { error = known.error }
         }
 
+        /// Delays what another process has stored: by the rest of a wait that the server has asked for, and an awaited operation until its caller's
+        /// process should have sent it.
+        mutating func leaveToOthers(_ operation: OutboxOperation?, at now: Moment) {
+            var wait = refusal?.left(at: now.wall) ?? .zero
+            if let operation, operation.isThrough, state == .pending {
+                wait = max(wait, min(operation.timeout, operation.timeout - (now.wall - enqueuedAt)))
+            }
+            if wait > .zero { heldUntil = max(heldUntil, now.uptime + wait) }
+        }
+
         /// The size by which the outbox is limited: the encoded input, the names and the keys.
         var bytes: Int {
             payload.count + operation.utf8.count + scope.utf8.count + idempotencyKey.utf8.count
                 + (coalescingKey?.utf8.count ?? 0)
         }
 
-        /// The operation as a row of the store, with a note why it was rejected, or how long it must wait.
+        /// The operation as a row of the store.
         var row: DiskOutboxRow {
             var row = stored
-            row.note = state == .rejected ? rejection?.encoded(for: idempotencyKey) : hold?.encoded
+            row.note = refusal?.encoded
             return row
         }
     }

@@ -17,14 +17,12 @@ extension Outbox {
 
     /// The rejected operations, now and whenever they may have changed: an element may equal the one before. A slow reader gets the newest
     /// element.
-    public var rejections: EventSequence<[Outbox.Entry]> {
-        let sequence = rejectionHub.subscribe(limit: 1)
-        changed()
-        return sequence
+    public var rejections: some AsyncSequence<[Outbox.Entry], Never> & Sendable {
+        statuses.map { [weak self] _ in self?.rejected ?? [] }
     }
 
-    /// The current state, with the operations of other processes as far as this one has read them. The cost does not depend on the number of
-    /// operations.
+    /// The current state, with the operations of other processes as far as this one has read them. The cost depends on the number of operations
+    /// only while some are rejected.
     public var status: Outbox.Status { state.withLock { $0.queue.status } }
 
     /// The state, now and whenever it may have changed: an element may equal the one before. A slow reader gets the newest element.
@@ -40,15 +38,11 @@ extension Outbox {
         core.configuration.onEvent(.outbox(step, depth: state.withLock { $0.queue.count }))
     }
 
-    /// Posts the status and the rejected operations to their observers. Costs little without observers.
+    /// Posts the status to its observers. Costs little without observers.
     func changed() {
-        let (isHeard, areRejectionsHeard) = (hub.hasListeners, rejectionHub.hasListeners)
-        guard isHeard || areRejectionsHeard else { return }
+        guard hub.hasListeners else { return }
         // Read and posted under one lock: otherwise an older status could be the last that observers get.
-        telling.withLock { _ in
-            if isHeard { hub.post(status) }
-            if areRejectionsHeard { rejectionHub.post(rejected) }
-        }
+        telling.withLock { _ in hub.post(status) }
     }
 
     /// The inputs of the operations with a name, also of those that other processes have stored.

@@ -28,43 +28,28 @@ extension Outbox {
             for (entry, result) in open {
                 invalidate(after: result)
                 postpone(entry, LarderError(error), operation, after: .zero, isInDoubt: true)
-                answerUnstored(entry, result, operation, LarderError(error))
+                answerUnstored(entry, result, LarderError(error))
             }
         }
         changed()
-        signal.put(())
     }
 
-    /// Ends operations whose rows could not be marked as being sent. Nothing was sent, and another process may have changed the rows:
-    /// they are not overwritten, and only an awaited write that no process has begun to send is removed.
+    /// Ends an attempt whose rows could not be marked as being sent: nothing was sent. Another process may have changed the rows, so they are not
+    /// overwritten.
     func storeUnmarked(_ batch: [Outbox.Entry], _ failure: LarderError, _ operation: OutboxOperation) {
         for entry in batch {
-            guard operation.isThrough, !entry.isInDoubt else {
-                postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
-                continue
-            }
-            var update = CacheUpdate()
-            require(entry, in: &update) { $0.state == Outbox.Entry.State.pending.rawValue && $0.attempts == 0 }
-            self.failure(of: entry, in: &update)
-            do {
-                try core.commit(update)
-                finish(entry, .unsent(failure), operation, core.now())
-            } catch {
-                // Another process may have it by now, or the store still fails: it stays, and its caller gets `inDoubt`.
-                postpone(entry, failure, operation, after: .zero, isInDoubt: false)
-                answerUnstored(entry, .unsent(failure), operation, error)
-            }
+            postpone(entry, failure, operation, after: .zero, isInDoubt: entry.isInDoubt)
+            answerUnstored(entry, .unsent(failure), failure)
         }
+        // First the delay, then the report: a `drained` call that knows of the failure ends the delay.
+        noteStoreFailure(failure)
         changed()
-        signal.put(())
     }
 
     /// The server has carried out an operation, and nothing can be stored: what memory has of the values that it has changed is stale.
     private func invalidate(after result: OutboxResult) {
-        guard case .accepted(_, let acknowledge, _) = result else { return }
-        var acknowledged = CacheUpdate()
-        acknowledge(&acknowledged)
-        do { try core.commit(acknowledged.invalidatingItsKeys, isTolerant: true) } catch {
+        guard let invalidations = result.invalidations else { return }
+        do { try core.commit(invalidations, isTolerant: true) } catch {
             core.configuration.onEvent(.storageFailed(error))
         }
     }
@@ -74,17 +59,16 @@ extension Outbox {
     private func answerUnstored(
         _ entry: Outbox.Entry,
         _ result: OutboxResult,
-        _ operation: OutboxOperation,
         _ error: LarderError
     ) {
         if case .accepted(let receipt, _, _) = result { return answer(entry.id.rawValue, .success(receipt)) }
-        answer(entry.id.rawValue, .failure(doubt(entry, operation, error)))
+        answer(entry.id.rawValue, .failure(Self.doubt(entry, error)))
     }
 
-    private func doubt(_ entry: Outbox.Entry, _ operation: OutboxOperation, _ error: LarderError) -> LarderError {
+    static func doubt(_ entry: Outbox.Entry, _ error: LarderError) -> LarderError {
         LarderError(
             .inDoubt,
-            "It is not known yet whether \"\(operation.name)\" was carried out. It is sent again under the same key, without "
+            "It is not known yet whether \"\(entry.operation)\" was carried out. It is sent again under the same key, without "
                 + "a second effect. (\(error.description))",
             cause: error,
             operation: entry.id
@@ -124,15 +108,13 @@ extension Outbox {
                 rejection.cause = nil
                 return try store([(entry, .rejected(rejection))], operation, now)
             }
-            guard case .accepted(_, let acknowledge, let names) = result else { throw error }
-            var acknowledged = CacheUpdate()
-            acknowledge(&acknowledged)
+            guard let invalidations = result.invalidations else { throw error }
             let changes = shown(by: entry)
             func end(keeping accepted: [CacheUpdate.Step]) throws {
-                var update = acknowledged.invalidatingItsKeys
+                var update = invalidations
                 update.steps += accepted
                 removal(of: entry, in: &update)
-                try commit(update, [(entry, names)])
+                try commit(update, [(entry, result.names)])
             }
             // The change stays visible until a value of the server that contains it is stored, if it can be applied to the stored value.
             do { try end(keeping: changes?.accepted ?? []) } catch  where !Self.isOfStore(error) {
@@ -216,14 +198,13 @@ extension Outbox {
                 for key in effects(of: entry)?.entityKeys ?? [] { update.invalidate(key) }
             }
             if operation.isThrough { return failure(of: entry, in: &update) }
-            var rejected = entry
-            (rejected.state, rejected.rejection) = (.rejected, Outbox.Rejection(error, at: now.wall))
-            store(rejected.row, in: &update)
+            store(entry, as: .rejected, Outbox.Rejection(error, of: entry, at: now.wall), in: &update)
             hide(entry, in: &update)
-        case .unsent:
+        case .unsent(let error):
             if operation.isThrough { return failure(of: entry, in: &update) }
-            store(entry, as: .pending, result.wait, now, in: &update)
-        case .retry: store(entry, as: .inDoubt, result.wait, now, in: &update)
+            store(entry, as: .pending, refusal(of: entry, error, result.wait, now), in: &update)
+        case .retry(let error):
+            store(entry, as: .inDoubt, refusal(of: entry, error, result.wait, now), in: &update)
         }
     }
 
@@ -250,17 +231,25 @@ extension Outbox {
         }
     }
 
-    /// Stores that an operation is sent again, and how long the server has asked to wait.
     private func store(
         _ entry: Outbox.Entry,
         as newState: Outbox.Entry.State,
-        _ wait: Duration,
-        _ now: Moment,
+        _ refusal: Outbox.Rejection?,
         in update: inout CacheUpdate
     ) {
         var new = entry
-        (new.state, new.hold) = (newState, Outbox.Hold(of: entry, for: wait, at: now.wall))
+        (new.state, new.refusal) = (newState, refusal)
         store(new.row, in: &update)
+    }
+
+    /// What is kept of a failed attempt for other processes; nil if the server has not asked to wait.
+    private func refusal(
+        of entry: Outbox.Entry,
+        _ error: LarderError,
+        _ wait: Duration,
+        _ now: Moment
+    ) -> Outbox.Rejection? {
+        wait > .zero ? Outbox.Rejection(error, of: entry, at: now.wall, wait: wait) : nil
     }
 
     /// Replaces temporary client IDs in the operations behind one.
@@ -305,7 +294,7 @@ extension Outbox {
                     state.queue.update(id) { entry in
                         entry.state = .rejected
                         entry.error = error
-                        entry.rejection = Outbox.Rejection(error, at: now.wall)
+                        entry.refusal = Outbox.Rejection(error, of: entry, at: now.wall)
                     }
                 }
             }
@@ -318,10 +307,12 @@ extension Outbox {
                 return answer(id, .failure(error))
             }
             postpone(entry, error, operation, after: result.wait, isInDoubt: false)
-        case .retry(let error, _):
+        case .retry(let error):
             postpone(entry, error, operation, after: result.wait, isInDoubt: true)
             tell(.inDoubt)
-            answer(id, .failure(doubt(entry, operation, error)))
+            // A caller can wait for a short pause that the server has asked for.
+            if error.asksForShortPause, entry.attempts < operation.retry.attemptsMaximum { return }
+            answer(id, .failure(Self.doubt(entry, error)))
         }
     }
 
@@ -346,19 +337,17 @@ extension Outbox {
     ) {
         let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
         let wait = least + longest * core.configuration.random()
-        let moment = core.now()
-        let now = moment.uptime
-        let due = now + wait
-        let hold = Outbox.Hold(of: entry, for: least, at: moment.wall)
+        let now = core.now()
+        let refusal = refusal(of: entry, error, least, now)
         state.withLock { state in
             state.queue.update(entry.id.rawValue) { entry in
                 entry.state = isInDoubt ? .inDoubt : .pending
                 entry.isInDoubt = isInDoubt
                 entry.error = error
                 if error.isUnreadableAcceptance { entry.unreadableReplies += 1 }
-                entry.due = due
-                if least > .zero { entry.heldUntil = now + least }
-                entry.hold = hold
+                entry.due = now.uptime + wait
+                if least > .zero { entry.heldUntil = now.uptime + least }
+                entry.refusal = refusal
             }
         }
         core.configuration.onEvent(.postponed(operation: operation.name, entry.id, error, wait))

@@ -8,16 +8,16 @@ extension Outbox {
 
     /// Starts sending, until `pause` or the end of the cache.
     public func resume() {
+        // After a pause operations are sent at once, unless the server asked to delay them.
+        clearDelays()
         state.withLock { state in
             guard !state.isClosed else { return }
             state.isPaused = false
-            // After a pause operations are sent at once, unless the server asked to delay them.
-            state.clearDelays()
             guard state.task == nil else { return }
             state.task = Task { [weak self, signal] in
                 await withDiscardingTaskGroup { group in
                     repeat {
-                        guard let batches = self?.takeReady() else { return }
+                        guard let batches = await self?.takeReady() else { return }
                         for batch in batches {
                             group.addTask { [weak self] in
                                 await self?.send(batch)
@@ -56,7 +56,11 @@ extension Outbox {
 
     /// Sends delayed operations now, except those that the server asked to delay: the network has returned.
     func clearDelays() {
-        state.withLock { $0.clearDelays() }
+        state.withLock { state in
+            state.queue.clearDelays()
+            state.looksForOthers = true
+        }
+        for lock in [turn, longTurn] { lock.clearDelay() }
         signal.put(())
     }
 
@@ -75,87 +79,78 @@ extension Outbox {
         }
         signal.end()
         for task in tasks { task.cancel() }
-        turn.close()
+        for lock in [turn, longTurn] { lock.close() }
         // They may have been sent.
         for (id, waiter) in waiters { waiter.finish(.failure(Self.abandonedWait(OperationID(id)))) }
         changed()
     }
 
-    /// Takes the operations that can be sent now, in batches, each of which uses the send lock.
-    private func takeReady() -> [Batch] {
-        endWaiting()
-        guard maySend else { return [] }
+    /// Takes the operations that can be sent now, in batches, each of which uses its send lock, and plans when to look again.
+    private func takeReady() async -> [Batch] { await core.changing { self.take() } }
+
+    private func take() -> [Batch] {
         let now = core.now().uptime
-        let behavior = core.configuration.networkBehavior()
-        let limit = behavior.concurrency(core.configuration.concurrentSendsMaximum)
-        let (isWorthwhile, next) = state.withLock { state -> (Bool, MonotonicTime?) in
-            guard !state.isPaused, !state.isClosed else { return (false, nil) }
-            // When a batch has ended, this is called again.
-            guard state.hasWork(limit, at: now) || state.looksForOthers else {
-                return (false, state.queue.nextDue(after: now))
-            }
-            if let due = state.lockRetryDue, now < due { return (false, due) }
-            state.looksForOthers = false
-            return (true, nil)
-        }
-        guard isWorthwhile else {
-            wake(at: next)
-            return []
-        }
+        let limit = core.configuration.networkBehavior().concurrency(core.configuration.concurrentSendsMaximum)
+        var batches: [Batch] = []
         do {
-            guard try turn.enter() else {
-                waitForSendLock(now)
+            try endWaiting()
+            guard state.withLock({ !$0.isPaused && !$0.isClosed }) else {
+                wake(at: nil)
                 return []
             }
-            defer { turn.leave() }
-            // Without a pause in between: no operation is taken before those of other processes that precede it.
-            let (batches, next) = try locked {
-                try refreshRows()
-                return state.withLock { $0.takeBatches(limit, at: now, behavior) }
+            guard maySend else { return [] }
+            let isLookDue = turn.isDue(at: now)
+            let (ready, looks) = state.withLock { state in
+                defer { if isLookDue { state.looksForOthers = false } }
+                return (state.ready(limit, at: now), isLookDue && state.looksForOthers)
             }
-            for _ in batches { turn.share() }
-            // Replies to the process that held the lock before are shown from now on.
-            core.checkForeignCommits()
-            wake(at: next)
-            return batches
-        } catch {
-            stall(now, error)
-            return []
+            let wanted = OutboxOperation.Kind.allCases.filter {
+                ready.contains($0) && turn(of: $0).isDue(at: now)
+            }
+            // When a batch has ended, this is called again.
+            if looks || !wanted.isEmpty { batches = try take(wanted, limit, at: now) }
+        } catch { stall(now, error) }
+        let (ready, looks, due) = state.withLock {
+            ($0.ready(limit, at: now), $0.looksForOthers, $0.queue.nextDue(after: now))
         }
+        let times = ready.map { turn(of: $0).retryAt } + [due, looks ? turn.retryAt : nil]
+        wake(at: times.compactMap(\.self).min())
+        return batches
+    }
+
+    private func take(_ wanted: [OutboxOperation.Kind], _ limit: Int, at now: MonotonicTime) throws -> [Batch] {
+        var entered: Set<OutboxOperation.Kind> = []
+        defer { for kind in entered { turn(of: kind).leave() } }
+        for kind in wanted where try turn(of: kind).enter(at: now) { entered.insert(kind) }
+        let (kinds, behavior) = (entered, core.configuration.networkBehavior())
+        // Without a pause in between: no operation is taken before those of other processes that precede it.
+        let batches = try locked {
+            try refreshRows()
+            return state.withLock { $0.takeBatches(of: kinds, limit, at: now, behavior) }
+        }
+        for batch in batches { turn(of: batch.kind).share() }
+        for kind in entered { turn(of: kind).clearDelay() }
+        // Replies to the process that held the lock before are shown from now on.
+        core.checkForeignCommits()
+        return batches
     }
 
     /// Handles an error of the store or the lock: nothing is sent while another process may be sending.
-    func stall(_ now: MonotonicTime, _ error: any Error) {
+    private func stall(_ now: MonotonicTime, _ error: any Error) {
         guard !state.withLock({ $0.isClosed }) else { return }
         let failure = LarderError(error)
         noteStoreFailure(failure)
-        answerPending(failure)
-        waitForSendLock(now)
+        // Nobody knows for how long it fails.
+        for entry in state.withLock({ $0.waiting }) { answer(entry.id.rawValue, .failure(Self.doubt(entry, failure))) }
+        state.withLock { $0.looksForOthers = true }
+        for lock in [turn, longTurn] { lock.postpone(at: now) }
         changed()
-    }
-
-    /// Answers the callers of awaited operations that cannot be sent because the store fails: nobody knows for how long.
-    private func answerPending(_ failure: LarderError) {
-        let waiting = state.withLock { state in
-            state.waiters.keys.compactMap { state.queue[$0] }.filter { $0.state == .pending }
-        }
-        for entry in waiting {
-            let text =
-                "The store has failed before \"\(entry.operation)\" could be sent. It is sent under its idempotency key when the store "
-                + "can be written. (\(failure.description))"
-            answer(entry.id.rawValue, .failure(LarderError(.inDoubt, text, cause: failure, operation: entry.id)))
-        }
     }
 
     /// Reports an error of the store, also to waiting `drained` calls.
     func noteStoreFailure(_ error: LarderError) {
         // `busy` is no failure: another process is writing, and will end.
-        if (error.cause as? DiskError)?.code != .busy {
-            state.withLock { state in
-                state.storeFailure = error
-                state.storeFailures += 1
-            }
-        }
+        if (error.cause as? DiskError)?.code != .busy { state.withLock { $0.storeFailure = error } }
         core.configuration.onEvent(.storageFailed(error))
     }
 
@@ -182,37 +177,32 @@ extension Outbox {
     }
 
     private func send(_ taken: Batch) async {
-        // `takeReady` has added this batch as a user of the lock.
-        defer { turn.leave() }
-        guard let first = taken.entries.first, let operation = state.withLock({ $0.queue.operation(first.operation) })
-        else {
+        // `take` has added this batch as a user of the lock.
+        defer { turn(of: taken.kind).leave() }
+        guard let operation = state.withLock({ $0.queue.operation(taken.entries[0].operation) }) else {
             return
         }
         changed()
-        var batch: [Outbox.Entry]
-        do {
-            batch = try mark(taken, operation)
-        } catch {
-            let failure = LarderError(error)
-            // First the delay, then the report: a `drained` call that knows of the failure ends the delay.
-            storeUnmarked(taken.entries, failure, operation)
-            noteStoreFailure(failure)
-            return changed()
+        let batch = await core.changing { () async -> [Outbox.Entry] in
+            do { return try self.mark(taken, operation) } catch {
+                self.storeUnmarked(taken.entries, LarderError(error), operation)
+                return []
+            }
         }
-        guard !batch.isEmpty else { return signal.put(()) }
+        guard !batch.isEmpty else { return }
         for _ in batch { tell(.sent) }
-        let marked = batch
+        let lostCopies = LostCopies()
         let results: [OutboxResult]
         do {
-            let carriedOut = try await within(
+            results = try await within(
                 operation.timeout,
                 clock: core.configuration.monotonicClock,
                 sleeper: core.configuration.monotonicClock
             ) {
-                await self.sendRepeating(marked, operation)
+                await LostCopies.$current.withValue(lostCopies) {
+                    await Self.reason(for: batch, operation).around { await operation.send(batch) }
+                }
             }
-            batch = carriedOut.batch
-            results = carriedOut.results
         } catch {
             let failure =
                 error is TimeLimitExceeded
@@ -221,57 +211,24 @@ extension Outbox {
                     "\"\(operation.name)\" was not answered within \(operation.timeout). It is sent again under the same key.",
                     cause: error
                 ) : LarderError(error)
-            results = batch.map { _ in .retry(failure, after: nil) }
+            results = batch.map { _ in .retry(failure) }
         }
-        storeResults(batch, results, operation)
+        let meant = zip(batch, results).map { entry, result in
+            entry.isInDoubt || !lostCopies.isEmpty
+                ? result.afterDoubt(isAwaited: operation.isThrough) : result
+        }
+        await core.changing { self.storeResults(batch, meant, operation) }
     }
 
-    /// Sends a batch. While a caller waits for it, it is sent again under its key after a 429 or 503 with a short `Retry-After`.
-    ///
-    /// - Returns: the operations, in doubt if an attempt before the last one may have been carried out, and their results.
-    private func sendRepeating(
-        _ marked: [Outbox.Entry],
-        _ operation: OutboxOperation
-    ) async -> (batch: [Outbox.Entry], results: [OutboxResult]) {
-        var batch = marked
-        let clock = core.configuration.monotonicClock
-        let count = batch.count == 1 ? "" : " × \(batch.count)"
+    private static func reason(for batch: [Outbox.Entry], _ operation: OutboxOperation)
+        -> RequestReason
+    {
         let number = batch.map(\.attempts).max() ?? 1
-        let lostCopies = LostCopies()
-        let reason = RequestReason(
-            operation.name + count,
-            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox") + ", attempt \(number)",
+        return RequestReason(
+            operation.name + (batch.count == 1 ? "" : " × \(batch.count)"),
+            cause: (operation.isThrough ? "an awaited write" : "a write of the outbox")
+                + ", attempt \(number)",
             isOfStoredChange: true
         )
-        let start = clock.uptime
-        var attempt = 1
-        while true {
-            let sent = batch
-            let outcomes = await LostCopies.$current.withValue(lostCopies) {
-                await reason.around { await operation.send(sent) }
-            }
-            let results = zip(sent, outcomes).map { entry, result in
-                entry.isInDoubt || !lostCopies.isEmpty ? result.afterDoubt(isAwaited: operation.isThrough) : result
-            }
-            guard operation.isThrough, batch.count == 1, let entry = batch.first, let asked = results.first?.shortPause,
-                attempt < operation.retry.attemptsMaximum, mayRepeat(entry)
-            else { return (batch, results) }
-            let wait = asked + operation.retry.backoffMaximum(attempt: attempt) * core.configuration.random()
-            // Otherwise the time limit would replace the server's answer and its pause.
-            guard clock.uptime - start + wait < operation.timeout else { return (batch, results) }
-            do { try await clock.sleep(until: clock.uptime + wait) } catch {
-                // The time limit has ended, which is the result.
-                return (batch, results)
-            }
-            guard mayRepeat(entry) else { return (batch, results) }
-            // The server may have carried out what it, or a gateway before it, has answered with 503.
-            batch[0].isInDoubt = true
-            attempt += 1
-        }
-    }
-
-    /// Whether a caller still waits for an operation, and it may be sent.
-    private func mayRepeat(_ entry: Outbox.Entry) -> Bool {
-        state.withLock { $0.waiters[entry.id.rawValue] != nil && !$0.isPaused && !$0.isClosed && !$0.isEnding }
     }
 }

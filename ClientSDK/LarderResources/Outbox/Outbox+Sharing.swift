@@ -6,8 +6,6 @@ import Synchronization
 /// Sharing of one outbox by several processes: the rows are authoritative, the process with the send lock sends, and all read the rows again
 /// when another one has changed some.
 extension Outbox {
-    static let lockRetry = RetryPolicy(base: .milliseconds(100), ceiling: .seconds(5))
-
     /// If another process changes an operation each time between reading its row and changing it, the change fails.
     private static let attemptsMaximum = 8
 
@@ -88,14 +86,12 @@ extension Outbox {
         var entry = stored
         let now = core.now()
         if let known { entry.keepMoment(of: known) }
-        if known?.hold != entry.hold { entry.applyHold(at: now) }
-        if known == nil, let operation {
-            if entry.attempts > 0 {
-                entry.due =
-                    now.uptime + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
-            }
-            // A caller waits for its result in the other process, which is expected to send it within the timeout.
-            if operation.isThrough, entry.state == .pending { entry.heldUntil = now.uptime + operation.timeout }
+        if known == nil, let operation, entry.attempts > 0 {
+            entry.due =
+                now.uptime + operation.retry.backoffMaximum(attempt: entry.attempts) * core.configuration.random()
+        }
+        if known == nil || known?.refusal != entry.refusal {
+            entry.leaveToOthers(known == nil ? operation : nil, at: now)
         }
         let adopted = entry
         state.withLock { $0.queue.put(adopted) }
@@ -137,15 +133,6 @@ extension Outbox {
                 + "that it changes.",
             operation: id
         )
-    }
-
-    /// Makes the next check read the rows of other processes, at once.
-    func checkForeignCommits() {
-        state.withLock { state in
-            state.looksForOthers = true
-            state.lockRetryDue = nil
-        }
-        signal.put(())
     }
 
     // MARK: Changing rows
@@ -222,28 +209,25 @@ extension Outbox {
             return payload
         }
     }
+}
 
-    // MARK: The send lock
+/// The send locks.
+extension Outbox {
+    func turn(of kind: OutboxOperation.Kind) -> SendLock { kind == .long ? longTurn : turn }
 
-    /// Another process is sending: reads its results, and tries the lock again later.
-    func waitForSendLock(_ now: MonotonicTime) {
-        do { try readRows() } catch {
-            guard !state.withLock({ $0.isClosed }) else { return }
-            core.configuration.onEvent(.storageFailed(LarderError(error)))
-        }
-        let random = core.configuration.random()
-        let due = state.withLock { state in
-            state.failedLockAttempts += 1
-            let longest = Self.lockRetry.backoffMaximum(attempt: state.failedLockAttempts)
-            // At least half of the delay is certain, so that the lock is never requested without a pause.
-            let due = now + longest / 2 + longest / 2 * random
-            // A call that has asked for a check meanwhile gets it at once.
-            if !state.looksForOthers { state.lockRetryDue = due }
-            state.looksForOthers = true
-            return due
-        }
-        wake(at: due)
+    /// Enters both locks: then what is marked as being sent, and is not sent here, was sent by a process that has died.
+    ///
+    /// - Returns: whether it has; then `leaveAll` follows.
+    func enterAll() throws -> Bool {
+        let now = core.now().uptime
+        guard try turn.enter(at: now) else { return false }
+        var hasBoth = false
+        defer { if !hasBoth { turn.leave() } }
+        hasBoth = try longTurn.enter(at: now)
+        return hasBoth
     }
+
+    func leaveAll() { for lock in [turn, longTurn] { lock.leave() } }
 }
 
 /// The error of a transaction that finds a row which another process has changed.

@@ -34,12 +34,8 @@ public final class Outbox: Sendable {
         /// Whether a call has asked for a check since the last one began: the rows of other processes are read, although this process may
         /// have nothing to send.
         var looksForOthers = false
-        /// How often in a row another process held the lock, and when to try again.
-        var failedLockAttempts = 0
-        var lockRetryDue: MonotonicTime?
-        /// The error of the store or the lock since the last progress, and the total number of errors.
+        /// The error of the store or the lock since the last progress.
         var storeFailure: LarderError?
-        var storeFailures = 0
         /// The server IDs of entities whose creation has ended recently.
         var serverIDs = ServerIDs()
     }
@@ -50,16 +46,20 @@ public final class Outbox: Sendable {
     let core: CacheCore
     let state = Mutex(State())
     let signal = Mailbox<Void>()
+    /// Of all operations but long ones.
     let turn: SendLock
+    /// Of long operations, so that nobody waits for them.
+    let longTurn: SendLock
     let hub = EventHub<Outbox.Status>()
-    let rejectionHub = EventHub<[Outbox.Entry]>()
     /// Held while observers are told.
     let telling = Mutex(())
 
     init(_ core: CacheCore) throws(LarderError) {
         self.core = core
-        let file = core.outboxDisk.map { FileProcessLock(path: $0.configuration.directory + "/store.sending") }
-        turn = SendLock(core.configuration.outboxLock ?? file)
+        let directory = core.outboxDisk?.configuration.directory
+        func file(_ name: String) -> (any ProcessLock)? { directory.map { FileProcessLock(path: "\($0)/\(name)") } }
+        turn = SendLock(core.configuration.outboxLock ?? file("store.sending"), core.configuration.random)
+        longTurn = SendLock(file("store.uploading"), core.configuration.random)
         core.outboxDisk?.setKnownOperations { [weak self] in
             self?.state.withLock { $0.queue.sorted }.map(\.row) ?? []
         }
@@ -90,7 +90,15 @@ public final class Outbox: Sendable {
                 }
                 var update = CacheUpdate()
                 for entry in restored { showAgain(entry, operation, in: &update) }
-                defer { state.withLock { $0.queue.register(operation) } }
+                let now = core.now()
+                defer {
+                    state.withLock { state in
+                        state.queue.register(operation)
+                        for entry in restored {
+                            state.queue.update(entry.id.rawValue) { $0.leaveToOthers(operation, at: now) }
+                        }
+                    }
+                }
                 if !update.local.isEmpty { core.announceLater(try core.carryOutLocally(update)) }
             }
         } catch {
@@ -99,9 +107,8 @@ public final class Outbox: Sendable {
         signal.put(())
     }
 
-    func ensureRegistered(_ name: String, _ make: () -> OutboxOperation) {
-        guard state.withLock({ $0.queue.operation(name) == nil }) else { return }
-        register(make())
+    func ensureRegistered(_ operation: OutboxOperation) {
+        if state.withLock({ $0.queue.operation(operation.name) == nil }) { register(operation) }
     }
 
     /// Replaces the local changes that an operation shows.
@@ -164,10 +171,11 @@ public final class Outbox: Sendable {
 extension Outbox {
     /// Operations that are sent together.
     struct Batch: Sendable {
+        /// Never used again, so that what is taken twice is in two batches.
         let number: Int
+        /// At least one.
         let entries: [Outbox.Entry]
-        /// Whether it is sent beside the others (`WriteBehind.isLong`).
-        let isLong: Bool
+        let kind: OutboxOperation.Kind
     }
 }
 
@@ -175,48 +183,49 @@ extension Outbox.State {
     /// The operations that only this process ends.
     var operationsInFlight: Set<OperationID> { Set(batches.values.flatMap(\.entries).map(\.id)) }
 
-    /// Whether a batch can be sent now. A caller that waits for a result is not held up by requests that hang: one more batch is
-    /// allowed for it.
-    func hasWork(_ limit: Int, at now: MonotonicTime) -> Bool {
-        let count = batches.values.count { !$0.isLong }
-        return count < limit ? queue.hasReady(at: now) : count == limit && queue.hasReadyAwaited(at: now)
+    /// The operations that are not in flight, and for whose results callers wait.
+    var waiting: [Outbox.Entry] {
+        waiters.keys.sorted().compactMap { queue[$0] }.filter { $0.state != .sending }
     }
 
-    /// Removes all delays.
-    mutating func clearDelays() {
-        queue.clearDelays()
-        looksForOthers = true
-        lockRetryDue = nil
+    /// The kinds of operations of which a batch may be sent beside those in flight. A caller that waits for a result is not held up by requests
+    /// that hang: one more batch is allowed for it.
+    private func room(_ limit: Int) -> Set<OutboxOperation.Kind> {
+        guard !isPaused, !isClosed else { return [] }
+        let count = batches.values.count { $0.kind != .long }
+        var kinds: Set<OutboxOperation.Kind> = count == batches.count ? [.long] : []
+        if count < limit { kinds.insert(.usual) }
+        if count <= limit { kinds.insert(.awaited) }
+        return kinds
+    }
+
+    /// The kinds of operations of which a batch can be sent now.
+    func ready(_ limit: Int, at now: MonotonicTime) -> Set<OutboxOperation.Kind> {
+        queue.ready(at: now).intersection(room(limit))
     }
 
     /// Takes the batches that can be sent now.
     ///
-    /// - Returns: the batches, and when the next operation can be sent.
+    /// - Parameter kinds: those whose lock is held.
     mutating func takeBatches(
+        of kinds: Set<OutboxOperation.Kind>,
         _ limit: Int,
         at now: MonotonicTime,
         _ behavior: NetworkBehavior
-    ) -> ([Outbox.Batch], next: MonotonicTime?) {
-        failedLockAttempts = 0
-        lockRetryDue = nil
-        guard !isPaused, !isClosed else { return ([], nil) }
+    ) -> [Outbox.Batch] {
         var taken: [Outbox.Batch] = []
         // The others stay where they are: their attempts, and so their timeouts, have not begun.
-        while hasWork(limit, at: now) {
-            let entries = queue.takeBatch(
-                at: now,
-                isAwaitedOnly: batches.values.count { !$0.isLong } >= limit,
-                isLongExcluded: batches.values.contains(where: \.isLong),
-                behavior
-            )
-            guard let first = entries.first else { break }
+        while let (entries, kind) = queue.takeBatch(
+            of: room(limit).intersection(kinds),
+            at: now,
+            behavior
+        ) {
             lastBatch += 1
-            let isLong = queue.operation(first.operation)?.isLong ?? false
-            let batch = Outbox.Batch(number: lastBatch, entries: entries, isLong: isLong)
+            let batch = Outbox.Batch(number: lastBatch, entries: entries, kind: kind)
             batches[lastBatch] = batch
             taken.append(batch)
         }
-        return (taken, queue.nextDue(after: now))
+        return taken
     }
 
     /// Another process has decided about one of the operations before they were sent: the rows are read again before they are taken again.
@@ -229,6 +238,5 @@ extension Outbox.State {
             }
         }
         version = nil
-        looksForOthers = true
     }
 }

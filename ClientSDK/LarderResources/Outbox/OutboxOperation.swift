@@ -4,25 +4,37 @@ import LarderTime
 
 /// A type-erased registered operation.
 struct OutboxOperation: Sendable {
+    /// How operations share what may be in flight at once.
+    enum Kind: Sendable, Hashable, CaseIterable {
+        case usual
+        /// A caller waits for its result (`WriteThrough`).
+        case awaited
+        /// It may take long, and is sent beside the others (`WriteBehind.isLong`).
+        case long
+    }
+
     let name: String
-    /// Whether a caller waits for its result (`WriteThrough`). It is not sent again if it was certainly not sent.
-    let isThrough: Bool
+    let kind: Kind
     let batchMaximum: Int
     /// The batch size on a good network.
     let batchUsual: Int
     let rejectionBlocksScope: Bool
     let retry: RetryPolicy
     let timeout: Duration
-    /// Whether it is sent beside the others (`WriteBehind.isLong`).
-    let isLong: Bool
-    /// The changes that are shown until the server has carried it out.
-    let changes: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
-    /// The changes that the server makes: as `changes`, and also those of an awaited write, which are not shown.
+    /// The changes that the server makes.
     let effects: @Sendable (_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges
     let send: @Sendable ([Outbox.Entry]) async -> [OutboxResult]
     let rename: @Sendable ([UInt8], [String: String]) throws -> [UInt8]
     /// How a rejected operation is decided on; nil: it is no edit of an entity.
-    let conflicts: StoredConflictRule?
+    let conflicts: Outbox.ConflictRule<[UInt8]>?
+
+    /// Whether a caller waits for its result. It is not sent again if it was certainly not sent.
+    var isThrough: Bool { kind == .awaited }
+
+    /// The changes that are shown until the server has carried it out. An awaited write shows nothing before.
+    func changes(_ payload: [UInt8], _ idempotencyKey: String) throws -> Outbox.LocalChanges {
+        isThrough ? Outbox.LocalChanges(idempotencyKey: idempotencyKey) : try effects(payload, idempotencyKey)
+    }
 
     /// The batch size at the current network level.
     func batchSize(_ behavior: NetworkBehavior) -> Int { min(batchMaximum, behavior.batch(batchUsual)) }
@@ -34,7 +46,9 @@ struct OutboxOperation: Sendable {
         self = definition.untyped
     }
 
-    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) { self.init(operation, isThrough: false) }
+    init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>) {
+        self.init(operation, operation.isLong ? .long : .usual)
+    }
 
     init<Input, Receipt>(_ operation: WriteThrough<Input, Receipt>) {
         var same = WriteBehind<Input, Receipt>(operation.name, scope: operation.scope, changes: operation.changes) {
@@ -46,25 +60,22 @@ struct OutboxOperation: Sendable {
         same.retry = operation.retry
         same.timeout = operation.timeout
         same.acknowledge = operation.acknowledge
-        self.init(same, isThrough: true)
+        self.init(same, .awaited)
     }
 
-    private init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>, isThrough: Bool) {
+    private init<Input, Receipt>(_ operation: WriteBehind<Input, Receipt>, _ kind: Kind) {
         name = operation.name
-        self.isThrough = isThrough
+        self.kind = kind
         batchMaximum = max(1, operation.batchMaximum)
         batchUsual = min(batchMaximum, max(1, operation.batchUsual ?? batchMaximum))
         rejectionBlocksScope = operation.rejectionBlocksScope
         retry = operation.retry
         timeout = operation.timeout
-        isLong = operation.isLong
         effects = { bytes, key in
             var changes = Outbox.LocalChanges(idempotencyKey: key)
             operation.changes(try operation.codec.decode(bytes), &changes)
             return changes
         }
-        // What is awaited shows nothing before it is carried out.
-        if isThrough { changes = { _, key in Outbox.LocalChanges(idempotencyKey: key) } } else { changes = effects }
         send = { entries in
             await Self.send(
                 entries,
@@ -76,12 +87,13 @@ struct OutboxOperation: Sendable {
         }
         rename = { bytes, names in
             // Usually no operation behind a creation depends on it, and to decode all of them would take long.
-            if isThrough || operation.codec.isJSON && !names.keys.contains(where: { Self.mayMention($0, bytes) }) {
+            if kind == .awaited || operation.codec.isJSON && !names.keys.contains(where: { Self.mayMention($0, bytes) })
+            {
                 return bytes
             }
             return try Self.encode(operation.replacingIDs(try operation.codec.decode(bytes), names), operation.codec)
         }
-        conflicts = operation.conflicts.map { StoredConflictRule($0, operation.codec) }
+        conflicts = operation.conflicts?.encoded(by: operation.codec)
     }
 
     /// The number of accepting replies that cannot be decoded after which an operation ends. Before that it is sent
@@ -169,10 +181,10 @@ struct OutboxOperation: Sendable {
                 )
             case .rejected(let error): return .rejected(error)
             case .unsent(let error): return .unsent(error)
-            case .retry(let error, _)
+            case .retry(let error)
             where error.isUnreadableAcceptance && entry.unreadableReplies + 1 >= Self.unreadableRepliesMaximum:
                 return .rejected(Self.unreadable(error))
-            case .retry(let error, let after): return .retry(error, after: after)
+            case .retry(let error): return .retry(error)
             }
         }
     }
@@ -187,7 +199,7 @@ enum OutboxResult: Sendable {
     )
     case rejected(LarderError)
     case unsent(LarderError)
-    case retry(LarderError, after: Duration?)
+    case retry(LarderError)
 
     /// The meaning of this result for an operation of which an earlier attempt may have been carried out: the only place that decides
     /// whether nothing was sent.
@@ -200,10 +212,18 @@ enum OutboxResult: Sendable {
     /// | a transient failure or an unknown outcome | unknown |
     func afterDoubt(isAwaited: Bool) -> OutboxResult {
         switch self {
-        case .unsent(let error): .retry(error, after: nil)
-        case .rejected(let error) where isAwaited && error.isOfRequest: .retry(error, after: nil)
+        case .unsent(let error): .retry(error)
+        case .rejected(let error) where isAwaited && error.isOfRequest: .retry(error)
         case .accepted, .rejected, .retry: self
         }
+    }
+
+    /// Invalidates what the acknowledgement of an accepted operation would change; nil if it was not accepted.
+    var invalidations: CacheUpdate? {
+        guard case .accepted(_, let acknowledge, _) = self else { return nil }
+        var acknowledged = CacheUpdate()
+        acknowledge(&acknowledged)
+        return acknowledged.invalidatingItsKeys
     }
 
     /// The server IDs that later operations need.
@@ -215,20 +235,13 @@ enum OutboxResult: Sendable {
     var wait: Duration {
         switch self {
         case .accepted, .rejected: .zero
-        case .unsent(let error): max(error.retryAfter ?? .zero, .zero)
-        case .retry(let error, let after): max(after ?? .zero, error.retryAfter ?? .zero, .zero)
+        case .unsent(let error), .retry(let error): max(error.retryAfter ?? .zero, .zero)
         }
-    }
-
-    /// The `Retry-After` of a server that has turned the operation away, if a caller can wait for it.
-    var shortPause: Duration? {
-        guard case .retry(let error, _) = self, error.asksForShortPause else { return nil }
-        return error.retryAfter
     }
 
     /// Whether the server failed while it processed the batch, perhaps because of one of its operations.
     var mayBeCausedByOneOperation: Bool {
-        guard case .retry(let error, _) = self else { return false }
+        guard case .retry(let error) = self else { return false }
         return error.status == 500 || error.code == .unexpectedReply
     }
 }

@@ -6,46 +6,39 @@ import LarderTime
 /// A lane has the operations of one scope in order; its first one is sent next. Rejected operations are in their lane only if they block it.
 /// What can be sent is found by looking at all lanes. Cost: some 10 ns for each.
 struct OutboxQueue: Sendable {
+    typealias Kind = OutboxOperation.Kind
+
     /// The group of operations that may share a batch: one operation name, and equally many failures.
     private struct Company: Hashable, Sendable {
         let operation: String
+        let kind: Kind
         let failureCount: Int
     }
 
     private struct Lane: Sendable {
         /// In order.
         var ids: [Int64] = []
-        /// Those with a coalescing key, in order.
-        var idsByKey: [String: [Int64]] = [:]
+        /// By coalescing key, in order.
+        var idsByKey: [String?: [Int64]] = [:]
         /// The order in which lanes take turns: it grows with each lane that is begun, and each operation that is taken.
         var turn: UInt64
         /// The number of its operations in flight.
         var inFlight = 0
-        var state = LaneState.idle
+        /// What its first operation is sent with, and from when on; nil while it waits for a result, a registration or a decision.
+        var next: (company: Company, due: MonotonicTime)?
 
         init(turn: UInt64) { self.turn = turn }
 
         mutating func insert(_ entry: Outbox.Entry) {
             ids.insertInOrder(entry.id.rawValue)
-            if let key = entry.coalescingKey { idsByKey[key, default: []].insertInOrder(entry.id.rawValue) }
+            idsByKey[entry.coalescingKey, default: []].insertInOrder(entry.id.rawValue)
         }
 
         mutating func remove(_ entry: Outbox.Entry) {
             ids.removeInOrder(entry.id.rawValue)
-            guard let key = entry.coalescingKey else { return }
-            idsByKey[key]?.removeInOrder(entry.id.rawValue)
-            if idsByKey[key]?.isEmpty == true { idsByKey[key] = nil }
+            idsByKey[entry.coalescingKey]?.removeInOrder(entry.id.rawValue)
+            if idsByKey[entry.coalescingKey]?.isEmpty == true { idsByKey[entry.coalescingKey] = nil }
         }
-    }
-
-    /// What a lane waits for.
-    private enum LaneState: Sendable {
-        /// A result, or the registration of its operation.
-        case idle
-        /// A decision about a rejected operation.
-        case blocked
-        /// The time from which on the first operation can be sent.
-        case sendable(Company, from: MonotonicTime)
     }
 
     private var operationsByName: [String: OutboxOperation] = [:]
@@ -86,13 +79,17 @@ struct OutboxQueue: Sendable {
 
     func head(of scope: String) -> Outbox.Entry? { lanes[scope]?.ids.first.flatMap { entriesByID[$0] } }
 
-    /// The newest operation of a lane with a coalescing key.
+    /// The newest operation of a lane with a coalescing key; nil also if one without a key is behind it, which may change the same.
     func newest(in scope: String, key: String) -> Outbox.Entry? {
-        lanes[scope]?.idsByKey[key]?.last.flatMap { entriesByID[$0] }
+        guard let lane = lanes[scope], let id = lane.idsByKey[key]?.last, id > lane.idsByKey[nil]?.last ?? .min else {
+            return nil
+        }
+        return entriesByID[id]
     }
 
     var status: Outbox.Status {
         var status = counts
+        if counts.rejected > 0 { status.blockedScopes = lanes.keys.count { head(of: $0)?.state == .rejected } }
         status.oldest = ids.lazy.compactMap { entriesByID[$0] }.first { $0.state != .rejected }?.enqueuedAt
         return status
     }
@@ -185,19 +182,17 @@ struct OutboxQueue: Sendable {
 
     // MARK: Sending
 
-    func hasReady(at now: MonotonicTime) -> Bool { lanes.values.contains { company(of: $0, at: now) != nil } }
-
-    /// Whether an operation for whose result a caller waits can be sent.
-    func hasReadyAwaited(at now: MonotonicTime) -> Bool {
-        lanes.values.contains { company(of: $0, at: now).map(isAwaited) ?? false }
+    /// The kinds of the operations that can be sent.
+    func ready(at now: MonotonicTime) -> Set<Kind> {
+        lanes.values.reduce(into: []) { kinds, lane in
+            if let company = company(of: lane, at: now) { kinds.insert(company.kind) }
+        }
     }
-
-    private func isAwaited(_ company: Company) -> Bool { operationsByName[company.operation]?.isThrough ?? false }
 
     /// When the next operation can be sent that cannot be sent yet.
     func nextDue(after now: MonotonicTime) -> MonotonicTime? {
         let times = lanes.values.lazy.compactMap { lane in
-            if case .sendable(_, let due) = lane.state, due > now { due } else { nil }
+            lane.next.flatMap { $0.due > now ? $0.due : nil }
         }
         return times.min()
     }
@@ -205,31 +200,25 @@ struct OutboxQueue: Sendable {
     /// Takes a batch of ready operations, which are in flight then. Awaited operations come first, because a caller waits; among the
     /// others those come first whose lanes were not served for the longest time, so that no lane overtakes another one again and again.
     ///
-    /// - Parameters:
-    ///   - isAwaitedOnly: whether only an operation for whose result a caller waits is taken.
-    ///   - isLongExcluded: whether no long operation is taken (`WriteBehind.isLong`).
-    /// - Returns: in the order of enqueuing; empty if none is ready.
+    /// - Returns: in the order of enqueuing, and their kind; nil if none of the kinds is ready.
     mutating func takeBatch(
+        of kinds: Set<Kind>,
         at now: MonotonicTime,
-        isAwaitedOnly: Bool = false,
-        isLongExcluded: Bool = false,
         _ behavior: NetworkBehavior
-    ) -> [Outbox.Entry] {
+    ) -> (entries: [Outbox.Entry], kind: Kind)? {
         let ready = lanes.values.compactMap { lane -> (id: Int64, turn: UInt64, company: Company)? in
             guard let id = lane.ids.first, let company = company(of: lane, at: now),
-                !isLongExcluded || operationsByName[company.operation]?.isLong != true
+                kinds.contains(company.kind)
             else { return nil }
             return (id, lane.turn, company)
         }
-        let first =
-            ready.filter { isAwaited($0.company) }.min { $0.turn < $1.turn }
-            ?? (isAwaitedOnly ? nil : ready.min { $0.turn < $1.turn })
-        guard let first else { return [] }
+        let awaited = ready.filter { $0.company.kind == .awaited }
+        guard let first = (awaited.isEmpty ? ready : awaited).min(by: { $0.turn < $1.turn }) else { return nil }
         // After a failure of a whole batch its size is halved, until the operation that causes the failure is alone.
         let largest = operationsByName[first.company.operation]?.batchSize(behavior) ?? 1
         let size = max(1, largest >> min(first.company.failureCount, 30))
         let others = size == 1 ? [first] : ready.filter { $0.company == first.company }.sorted { $0.turn < $1.turn }
-        return others.prefix(size).map(\.id).sorted().compactMap { id in
+        let entries = others.prefix(size).map(\.id).sorted().compactMap { id -> Outbox.Entry? in
             update(id) { entry in
                 entry.state = .sending
                 entry.attempts += 1
@@ -239,6 +228,7 @@ struct OutboxQueue: Sendable {
             lanes[entry.scope]?.turn = lastTurn
             return entry
         }
+        return (entries, first.company.kind)
     }
 
     // MARK: Lanes
@@ -258,29 +248,24 @@ struct OutboxQueue: Sendable {
 
     /// The group of the operation that a lane can send at a time; nil if there is none.
     private func company(of lane: Lane, at now: MonotonicTime) -> Company? {
-        guard case .sendable(let company, let due) = lane.state, due <= now else { return nil }
-        return company
+        lane.next.flatMap { $0.due <= now ? $0.company : nil }
     }
 
-    /// Finds out what a lane waits for after a change.
+    /// Finds out what a lane sends next after a change.
     private mutating func look(at scope: String) {
-        guard let lane = lanes[scope] else { return }
-        if case .blocked = lane.state { counts.blockedScopes -= 1 }
-        guard let id = lane.ids.first, let entry = entriesByID[id] else {
+        guard let first = head(of: scope) else {
             lanes[scope] = nil
             return
         }
-        let state = state(of: entry, lane)
-        if case .blocked = state { counts.blockedScopes += 1 }
-        lanes[scope]?.state = state
-    }
-
-    private func state(of first: Outbox.Entry, _ lane: Lane) -> LaneState {
-        if first.state == .rejected { return .blocked }
         // Not always the first one is in flight: an older rejected one may be sent again meanwhile.
-        guard operationsByName[first.operation] != nil, lane.inFlight == 0 else { return .idle }
-        let company = Company(operation: first.operation, failureCount: first.failureCount)
-        return .sendable(company, from: max(first.due, first.heldUntil))
+        guard first.state != .rejected, let operation = operationsByName[first.operation],
+            lanes[scope]?.inFlight == 0
+        else {
+            lanes[scope]?.next = nil
+            return
+        }
+        let company = Company(operation: first.operation, kind: operation.kind, failureCount: first.failureCount)
+        lanes[scope]?.next = (company, max(first.due, first.heldUntil))
     }
 
     private mutating func tally(_ entry: Outbox.Entry, _ change: Int) {

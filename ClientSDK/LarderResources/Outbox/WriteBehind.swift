@@ -38,7 +38,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public let name: String
     /// The ordering scope. Operations of one scope are sent one after another, in the order in which they were enqueued.
     public var scope: @Sendable (Input) -> String
-    /// The coalescing key. Unsent operations with the same key may become one; nil: never.
+    /// The coalescing key. Unsent operations of a scope with the same key may become one; nil: never, nor those before it with those after it,
+    /// because it may change the same.
     public var coalescingKey: @Sendable (Input) -> String? = { _ in nil }
     /// Decides about two operations with one coalescing key, the older first. Called while the outbox is locked: it must be a pure
     /// function, and must not call the cache.
@@ -54,7 +55,8 @@ public struct WriteBehind<Input: Codable & Sendable, Receipt: Sendable>: CacheCo
     public var retry = RetryPolicy(base: .seconds(1), ceiling: .seconds(60))
     /// How long an attempt may take before its outcome counts as unknown.
     public var timeout: Duration = .seconds(60)
-    /// Whether an attempt may take long: one such operation is sent at a time, beside `CacheConfiguration.concurrentSendsMaximum` others.
+    /// Whether an attempt may take long: one such operation is sent at a time, beside `CacheConfiguration.concurrentSendsMaximum` others, also of
+    /// other processes.
     package var isLong = false
     /// How inputs are encoded. `Outbox.Entry.input` reads JSON. A new codec must still decode inputs that are stored already.
     public var codec: PayloadCodec<Input> = .json

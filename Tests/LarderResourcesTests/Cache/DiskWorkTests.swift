@@ -70,6 +70,91 @@ struct DiskWorkTests {
         #expect(threads.take().allSatisfy { $0 == "disk" })
     }
 
+    /// Notes the threads on which rows and metadata are read and written.
+    private struct Tracing: DiskStore.PayloadTransform {
+        let threads: Threads
+        let identifier = "tracing"
+
+        func encode(_ payload: [UInt8]) -> [UInt8] {
+            threads.note()
+            return payload
+        }
+
+        func decode(_ stored: [UInt8]) -> [UInt8] {
+            threads.note()
+            return stored
+        }
+    }
+
+    private func traced() throws -> LarderCache {
+        var configuration = scene.configuration()
+        configuration.editStore { [threads] in $0.transform = Tracing(threads: threads) }
+        return try LarderCache(configuration)
+    }
+
+    @Test(arguments: ["accepted", "rejected", "later"])
+    func `the outbox reads and changes rows on threads of the cache`(_ outcome: String) async throws {
+        let cache = try traced()
+        let other = try traced()
+        let sent = Mutex(0)
+        var operation = WriteBehind<String, Int>("rename", scope: { $0 }) { id, local in
+            local.modify(Note.self, id) { $0.text = "mine" }
+        } send: { attempts in
+            sent.withLock { $0 += attempts.count }
+            return attempts.map { _ in
+                switch outcome {
+                case "accepted": .accepted(1)
+                case "rejected": .rejected(LarderError(.rejected, "No.", status: 422))
+                default: .retry(LarderError(.offline, "gone", retryAfter: .seconds(1)))
+                }
+            }
+        }
+        operation.acknowledge = { id, _, update in update.put(Note(id: id, text: "theirs")) }
+        for cache in [cache, other] { cache.outbox.register(operation) }
+        // The rows of the other one are read when the first one begins to send.
+        for id in ["1", "2"] { try other.enqueue(id, operation) }
+        _ = threads.take()
+        cache.outbox.resume()
+        await reached { sent.withLock { $0 } == 2 && cache.outbox.status.inFlight == 0 }
+        let used = threads.take()
+        #expect(!used.isEmpty && used.allSatisfy { $0 == "disk" })
+    }
+
+    @MainActor
+    @Test func `a value that another process or a timer has outdated is read on threads of the cache`() async throws {
+        let cache = try scene.cache()
+        let other = try scene.cache()
+        _ = try await other.value(word("a"))
+        let snapshots = SequenceRecorder(cache.snapshots(word("a"), .cacheOnly))
+        await snapshots.wait { !$0.isEmpty }
+        for (text, step) in [("b", Duration.milliseconds(200)), ("c", .seconds(60))] {
+            let changed = Resource("word", ["name": "a"], freshness: .timeToLive(.seconds(60)), codec: threads.codec) {
+                _ in .value(text)
+            }
+            _ = try await other.refresh(changed)
+            _ = threads.take()
+            scene.clock.advance(by: step)
+            if step < .seconds(1) { _ = try await cache.value(Resource<String>("other") { _ in .value("x") }) }
+            await snapshots.wait { $0.last?.value == text }
+            let used = threads.take()
+            #expect(!used.isEmpty && used.allSatisfy { $0 == "disk" })
+        }
+    }
+
+    @MainActor
+    @Test func `that the clock was set back is stored on a thread of the cache`() async throws {
+        let cache = try traced()
+        let word = Resource<String>("word", freshness: .timeToLive(.seconds(60))) { _ in .value("a") }
+        _ = try await cache.value(word)
+        _ = threads.take()
+        scene.clock.set(wall: scene.clock.now - .seconds(3_600))
+        _ = try await cache.value(word, .cacheOnly)
+        let core = cache.core
+        await reached { @Sendable in !core.areTimesUncertain }
+        let used = threads.take()
+        #expect(!used.isEmpty && used.allSatisfy { $0 == "disk" })
+    }
+
     @MainActor
     @Test func `a memory hit is returned without a change of threads`() async throws {
         let cache = try scene.cache()

@@ -1,4 +1,3 @@
-import LarderResources
 import LarderTesting
 import LarderTime
 import SDKTestSupport
@@ -6,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import LarderResources
 @testable import LarderStorage
 
 @Suite("Freshness", .oneMinute)
@@ -135,6 +135,8 @@ struct FreshnessTests {
         scene.clock.advance(by: .seconds(50))
         scene.clock.set(wall: scene.clock.now - .seconds(45))
         #expect(try await stored(cache, resource) == .stale(.clockUncertain))
+        // It is stored on a thread for the disk.
+        await reached { !cache.core.areTimesUncertain }
         try killable.losePower(seed: seed)
         cache.close()
         scene.clock.advance(by: .seconds(20))

@@ -46,6 +46,50 @@ struct OutboxCoalescingTests {
         #expect(server.requests == [["1-"]] && server.post("1").likes == 10)
     }
 
+    /// A change of a page: without a key it is never coalesced.
+    private struct Step: Codable, Sendable {
+        var key: String?
+        var text: String
+    }
+
+    private func steps(_ sent: Recorder) -> WriteBehind<Step, Int> {
+        var operation = WriteBehind<Step, Int>("step", scope: { _ in "page" }) { _, _ in
+        } send: { attempts in
+            sent.texts.withLock { $0 += attempts.map(\.input.text) }
+            return attempts.map { _ in .accepted(1) }
+        }
+        operation.coalescingKey = { $0.key }
+        operation.coalesce = { $1.text == "remove" ? .removeBoth : .replace($1) }
+        return operation
+    }
+
+    private final class Recorder: Sendable {
+        let texts = Mutex<[String]>([])
+    }
+
+    private func sent(_ changes: [Step]) async throws -> [String] {
+        let cache = try scene.cache()
+        let sent = Recorder()
+        for change in changes { try cache.enqueue(change, steps(sent)) }
+        cache.outbox.resume()
+        try await cache.outbox.drained()
+        return sent.texts.withLock { $0 }
+    }
+
+    @Test func `an operation is not coalesced across one without a key in its scope`() async throws {
+        let changes = [("a", "first"), (nil, "other"), ("a", "second"), ("a", "third")].map(Step.init)
+        #expect(try await sent(changes) == ["first", "other", "third"])
+        let others = [("a", "first"), ("b", "other"), ("a", "second")].map(Step.init)
+        #expect(try await sent(others) == ["second", "other"])
+    }
+
+    @Test func `a creation on which an operation without a key may depend is sent although it is removed`() async throws
+    {
+        let changes = [("a", "create"), (nil, "use"), ("a", "remove")].map(Step.init)
+        #expect(try await sent(changes) == ["create", "use", "remove"])
+        #expect(try await sent([changes[0], changes[2]]) == [])
+    }
+
     @Test func `an operation that another process replaces after it was taken is sent with the new input`() async throws
     {
         let cache = try scene.cache()
@@ -53,7 +97,7 @@ struct OutboxCoalescingTests {
         let other = try scene.cache()
         let batches = cache.outbox.state.withLock { state in
             state.isPaused = false
-            return state.takeBatches(1, at: MonotonicTime(nanoseconds: .max), .unrestricted).0
+            return state.takeBatches(of: [.usual], 1, at: MonotonicTime(nanoseconds: .max), .unrestricted)
         }
         try other.enqueue(Tap(post: "1", isLike: false), server.operation)
         #expect(other.outbox.entries.count == 1)

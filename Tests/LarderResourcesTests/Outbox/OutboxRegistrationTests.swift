@@ -59,7 +59,7 @@ struct OutboxRegistrationTests {
             wasReady.withLock {
                 $0.append(
                     outbox.state.withLock {
-                        $0.queue.hasReady(at: MonotonicTime(nanoseconds: .max)) || $0.queue.status.inFlight > 0
+                        !$0.queue.ready(at: MonotonicTime(nanoseconds: .max)).isEmpty || $0.queue.status.inFlight > 0
                     }
                 )
             }
@@ -126,7 +126,7 @@ struct OutboxRegistrationTests {
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         let batches = outbox.state.withLock { state in
             state.isPaused = false
-            return state.takeBatches(1, at: MonotonicTime(nanoseconds: .max), .unrestricted).0
+            return state.takeBatches(of: [.usual], 1, at: MonotonicTime(nanoseconds: .max), .unrestricted)
         }
         try cache.enqueue(Tap(post: "2", isLike: true), server.operation)
         let ids = outbox.entries.map(\.id)

@@ -65,14 +65,14 @@ final class LikeServer: Sendable {
         switch behaviour {
         case .isUnreachable: throw TransportError(.unreachable, "no route")
         case .isBusy(let wait):
-            return attempts.map { _ in .retry(LarderError(.rejected, "busy", status: 503), after: wait) }
+            return attempts.map { _ in .retry(LarderError(.rejected, "busy", status: 503, retryAfter: wait)) }
         case .losesReply:
             _ = carryOut(attempts, rejected: [])
             throw TransportError(.interrupted, "the reply was lost")
         case .rejects(let posts): return carryOut(attempts, rejected: posts)
         case .breaks(let post):
             if attempts.map(\.input.post) == [post] {
-                return [.retry(LarderError(.rejected, "It fell over.", status: 500), after: .seconds(30))]
+                return [.retry(LarderError(.rejected, "It fell over.", status: 500, retryAfter: .seconds(30)))]
             }
             if attempts.contains(where: { $0.input.post == post }) {
                 throw LarderError(.rejected, "It fell over.", status: 500)

@@ -364,6 +364,106 @@ struct OutboxSharingTests {
         #expect(senders.withLock { $0 } == ["two"])
     }
 
+    @Test func `while one process uploads a file, another one sends, except behind the upload`() async throws {
+        let one = try scene.cache()
+        let two = try scene.cache()
+        let gate = ScriptedSource<Int>()
+        var upload = WriteBehind<Tap, Int>("upload", scope: { $0.post }) { _, _ in
+        } send: { attempts in
+            _ = try await gate.fetch(FetchContext())
+            return attempts.map { _ in .accepted(1) }
+        }
+        upload.isLong = true
+        for cache in [one, two] {
+            cache.outbox.register(upload)
+            cache.outbox.register(server.operation)
+        }
+        try one.enqueue(Tap(post: "1", isLike: true), upload)
+        one.outbox.resume()
+        await gate.waitForRequests(1)
+        for post in ["1", "2"] { try two.enqueue(Tap(post: post, isLike: true), server.operation) }
+        two.outbox.resume()
+        let pay = WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in .accepted(3) }
+        #expect(try await two.commit(Tap(post: "3", isLike: true), pay) == 3)
+        await reached { server.post("2").isMine }
+        #expect(server.requests == [["2+"]] && gate.requests.count == 1)
+        two.close()
+        gate.prepare(.value(0))
+        gate.answer(0, .value(0))
+        one.networkReturned()
+        try await one.outbox.drained()
+        #expect(server.requests == [["2+"], ["1+"]])
+    }
+
+    @Test func `an awaited operation is left to the process of its caller by one that starts later`() async throws {
+        let lock = ManualProcessLock()
+        let senders = Mutex<[String]>([])
+        func open(_ name: String) throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.outboxLock = lock.handle()
+            let cache = try LarderCache(configuration)
+            cache.outbox.register(pay(name))
+            cache.outbox.resume()
+            return cache
+        }
+        func pay(_ name: String) -> WriteThrough<Tap, Int> {
+            WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in
+                senders.withLock { $0.append(name) }
+                return .accepted(1)
+            }
+        }
+        let one = try open("one")
+        lock.seize()
+        let paying = pay("one")
+        let receipt = Task { try await one.commit(Tap(post: "1", isLike: true), paying) }
+        await reached { one.outbox.entries.count == 1 && lock.rejections > 0 }
+        let two = try open("two")
+        lock.release()
+        two.networkReturned()
+        // Not woken by it.
+        try two.enqueue(Tap(post: "2", isLike: true), server.operation)
+        await reached { server.post("2").isMine }
+        await reached {
+            one.networkReturned()
+            await rest()
+            return senders.withLock { !$0.isEmpty }
+        }
+        #expect(try await receipt.value == 1)
+        #expect(senders.withLock { $0 } == ["one"])
+    }
+
+    @Test func `an awaited write ends unsent when another process keeps the lock for longer than its timeout`()
+        async throws
+    {
+        let lock = ManualProcessLock()
+        var configuration = scene.configuration()
+        configuration.outboxLock = lock.handle()
+        let cache = try LarderCache(configuration)
+        lock.seize()
+        cache.outbox.resume()
+        let pay = WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in .accepted(1) }
+        let receipt = Task { try await cache.commit(Tap(post: "1", isLike: true), pay) }
+        await lock.waitForRejections(1)
+        try await scene.clock.waitForSleepers()
+        scene.clock.advance(by: pay.timeout + .seconds(1))
+        let error = await #expect(throws: LarderError.self) { try await receipt.value }
+        #expect(error?.code == .offline && cache.outbox.entries.isEmpty)
+    }
+
+    @Test func `a process that has nothing to send does not ask for the lock of another one`() async throws {
+        let lock = ManualProcessLock()
+        var configuration = scene.configuration()
+        configuration.outboxLock = lock.handle()
+        let cache = try LarderCache(configuration)
+        lock.seize()
+        cache.outbox.resume()
+        let id = try #require(try cache.enqueue(Tap(post: "1", isLike: true), server.operation))
+        await lock.waitForRejections(1)
+        try await scene.clock.waitForSleepers()
+        try cache.outbox.drop(id)
+        await reached { scene.clock.sleeperCount == 0 }
+    }
+
     @Test func `an operation of another process that a call has read is sent, also if the call fails`() async throws {
         let one = try scene.cache()
         var configuration = scene.configuration()

@@ -140,8 +140,8 @@ struct WriteThroughTests {
         }
         let busy = operation
         let paying = Task { try await cache.commit(Payment(account: "a", amount: 5), busy) }
-        // The time limit of the operation, and the repetition.
-        try await scene.clock.waitForSleepers(2)
+        await reached { cache.outbox.status.inDoubt == 1 }
+        try await scene.clock.waitForSleepers()
         scene.clock.advance(by: .milliseconds(1_500))
         #expect(try await paying.value == 5)
         #expect(Set(keys.withLock { $0 }).count == 1 && keys.withLock { $0.count } == 2)

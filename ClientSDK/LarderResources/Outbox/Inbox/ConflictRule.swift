@@ -1,7 +1,7 @@
 extension Outbox {
     /// How a rejected operation is decided on as a conflict of an entity: what its edit started from, and how it is sent after a decision.
     public struct ConflictRule<Input: Sendable>: Sendable {
-        let base: @Sendable (Input) -> (any CacheEntity)?
+        let base: @Sendable (Input) throws -> (any CacheEntity)?
         let resolve: @Sendable (Input, any CacheEntity, any CacheEntity, String?) throws -> Input?
 
         /// Creates a rule.
@@ -26,11 +26,19 @@ extension Outbox {
 
         /// A rule for entities of several types.
         package init(
-            anyBase: @escaping @Sendable (Input) -> (any CacheEntity)?,
+            anyBase: @escaping @Sendable (Input) throws -> (any CacheEntity)?,
             resolve: @escaping @Sendable (Input, any CacheEntity, any CacheEntity, String?) throws -> Input?
         ) {
             base = anyBase
             self.resolve = resolve
+        }
+
+        /// As it is applied to stored operations.
+        func encoded(by codec: PayloadCodec<Input>) -> ConflictRule<[UInt8]> {
+            ConflictRule<[UInt8]>(
+                anyBase: { try base(try codec.decode($0)) },
+                resolve: { try resolve(try codec.decode($0), $1, $2, $3).map { try codec.encode($0) } }
+            )
         }
     }
 
@@ -58,18 +66,5 @@ extension LarderError {
         _ description: String
     ) -> LarderError {
         LarderError(.conflict, description, cause: Outbox.CurrentState(current, validator: validator))
-    }
-}
-
-/// A conflict rule without its type of input.
-struct StoredConflictRule: Sendable {
-    let base: @Sendable ([UInt8]) throws -> (any CacheEntity)?
-    let resolve: @Sendable ([UInt8], any CacheEntity, any CacheEntity, String?) throws -> [UInt8]?
-
-    init<Input>(_ rule: Outbox.ConflictRule<Input>, _ codec: PayloadCodec<Input>) {
-        base = { rule.base(try codec.decode($0)) }
-        resolve = { payload, wanted, theirs, validator in
-            try rule.resolve(try codec.decode(payload), wanted, theirs, validator).map { try codec.encode($0) }
-        }
     }
 }

@@ -55,7 +55,7 @@ extension Outbox {
         }
     }
 
-    private func rule(of entry: Outbox.Entry) -> StoredConflictRule? {
+    private func rule(of entry: Outbox.Entry) -> ConflictRule<[UInt8]>? {
         state.withLock { $0.queue.operation(entry.operation) }?.conflicts
     }
 
@@ -99,32 +99,24 @@ extension Outbox {
         let rule = rule(of: entry)
         let base: (any CacheEntity)?
         do { base = try rule?.base(entry.payload) } catch { throw LarderError(error) }
-        if let rule, let base { return try settle(entry, base, rule, keepsMine: keepsMine) }
+        if let rule, let base, try settle(entry, base, rule, keepsMine: keepsMine) { return }
+        // The server has no value that it could be applied to, as far as this device knows.
         guard keepsMine else {
-            throw LarderError(
-                .invalidArgument,
-                "Operation \(id) is no edit that can be merged. Use retry, edit or drop."
-            )
+            let text =
+                "Operation \(id) is no edit of an entity that is stored, so it cannot be merged. Use retry, edit or drop."
+            throw LarderError(.invalidArgument, text)
         }
         try reopen(entry, newKey: true)
     }
 
+    /// - Returns: whether the entity is stored; otherwise nothing has changed.
     private func settle<Value: CacheEntity>(
         _ entry: Outbox.Entry,
         _ base: Value,
-        _ rule: StoredConflictRule,
+        _ rule: ConflictRule<[UInt8]>,
         keepsMine: Bool
-    ) throws(LarderError) {
-        guard let conflict = try conflict(entry, of: Value.self) else {
-            // The server has no value that the edit could be applied to, as far as this device knows.
-            guard keepsMine else {
-                throw LarderError(
-                    .invalidArgument,
-                    "Operation \(entry.id) cannot be merged: \(base.entityKey) is not stored."
-                )
-            }
-            return try reopen(entry, newKey: true)
-        }
+    ) throws(LarderError) -> Bool {
+        guard let conflict = try conflict(entry, of: Value.self) else { return false }
         let merge = try conflict.merged(preferringMine: keepsMine)
         guard keepsMine || merge.conflicts.isEmpty else {
             let names = merge.conflicts.sorted().joined(separator: ", ")
@@ -132,13 +124,14 @@ extension Outbox {
             throw LarderError(.conflict, text, operation: entry.id)
         }
         try send(merge.value, instead: conflict, of: entry, rule)
+        return true
     }
 
     private func send<Value: CacheEntity>(
         _ value: Value,
         instead conflict: EditConflict<Value>,
         of entry: Outbox.Entry,
-        _ rule: StoredConflictRule
+        _ rule: ConflictRule<[UInt8]>
     ) throws(LarderError) {
         let payload: [UInt8]?
         do { payload = try rule.resolve(entry.payload, value, conflict.theirs, conflict.validator) } catch {
