@@ -67,7 +67,7 @@ extension DiskStore {
 }
 
 extension DiskSeal {
-    /// The first parts of places: items have 0, 1 and 2.
+    /// The first parts of places: items have 0 and 1.
     static let metadataKind: Int64 = 16
     static let outboxKind: Int64 = 32
     static let besideKind: Int64 = 33
@@ -138,13 +138,12 @@ extension DiskConnection {
     /// While the transform itself cannot encode (its key is not available), nothing is changed.
     func checkTransform() throws {
         let seal = context.seal
-        let place = DiskChecksum.place(DiskSeal.probeKind, seal.transform?.identifier ?? "", "")
         let known = try metadata(.own, Self.probeKey)
         if known == nil, seal.transform == nil { return }
-        if let known, seal.transform != nil, isProbe(known, place) { return }
+        if let known, seal.transform != nil, isProbe(known) { return }
         var new: [UInt8]?
         if seal.transform != nil {
-            do { new = try seal.close(Self.probe, place) } catch { return context.post(.transformFailed(error)) }
+            do { new = try seal.close(Self.probe, probePlace) } catch { return context.post(.transformFailed(error)) }
         }
         let (items, unreadable) = try database.transaction { () throws in
             let items = try totals().items
@@ -160,8 +159,18 @@ extension DiskConnection {
         do { _ = try database.checkpoint() } catch { context.post(.cleaningFailed(DiskError(error))) }
     }
 
-    private func isProbe(_ stored: [UInt8], _ place: UInt64) -> Bool {
-        do { return try context.seal.open(stored, place) == Self.probe } catch { return false }
+    /// Whether the payload transform can decode now what it has encoded before: it cannot while its key is locked.
+    func hasKey() throws(DiskError) -> Bool {
+        guard context.seal.transform != nil, let known = try metadata(.own, Self.probeKey) else { return true }
+        return isProbe(known)
+    }
+
+    private var probePlace: UInt64 {
+        DiskChecksum.place(DiskSeal.probeKind, context.seal.transform?.identifier ?? "", "")
+    }
+
+    private func isProbe(_ stored: [UInt8]) -> Bool {
+        do { return try context.seal.open(stored, probePlace) == Self.probe } catch { return false }
     }
 
     private func resealMetadata() throws(DiskError) {

@@ -199,7 +199,10 @@ extension Outbox {
             noteStoreFailure(failure)
             return changed()
         }
-        guard !batch.isEmpty else { return signal.put(()) }
+        guard !batch.isEmpty else {
+            signal.put(())
+            return
+        }
         for _ in batch { tell(.sent) }
         let marked = batch
         let results: [OutboxResult]
