@@ -18,23 +18,27 @@ final class EventMailbox<Element: Sendable>: Sendable {
 
     var droppedCount: Int { state.withLock { $0.dropped } }
 
-    /// Adds an element, or gives it to a waiting task.
-    func post(_ element: Element) {
-        // A waiter that is being cancelled does not take it.
-        while let waiter = waiter(for: element), !waiter.finish(element) {}
+    /// Adds an element, or gives it to a waiting task; returns the one that it drops for lack of room.
+    @discardableResult func post(_ element: Element) -> Element? {
+        while true {
+            let (waiter, dropped) = queue(element)
+            // A waiter that is being cancelled does not take it.
+            if waiter?.finish(element) ?? true { return dropped }
+        }
     }
 
-    /// The waiter that gets an element; nil: the element was queued.
-    private func waiter(for element: Element) -> Pending<Element?>? {
+    /// The waiter that gets an element; nil: the element was queued, perhaps in place of another one.
+    private func queue(_ element: Element) -> (waiter: Pending<Element?>?, dropped: Element?) {
         state.withLock { state in
-            if state.isFinished { return nil }
-            if !state.waiters.isEmpty { return state.waiters.removeFirst() }
+            if state.isFinished { return (nil, nil) }
+            if !state.waiters.isEmpty { return (state.waiters.removeFirst(), nil) }
+            var dropped: Element?
             if state.elements.count >= limit {
-                _ = state.elements.popFirst()
+                dropped = state.elements.popFirst()
                 state.dropped += 1
             }
             state.elements.append(element)
-            return nil
+            return (nil, dropped)
         }
     }
 

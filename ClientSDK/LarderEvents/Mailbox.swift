@@ -4,8 +4,8 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     package init() {}
 
-    /// Sets the element. Has no effect after the end.
-    package func put(_ element: Element) { mailbox.post(element) }
+    /// Sets the element; returns the unread one that it replaces. Has no effect after the end.
+    @discardableResult package func put(_ element: Element) -> Element? { mailbox.post(element) }
 
     /// Ends the mailbox. After the unread element `next` returns nil.
     package func end() { mailbox.finish() }

@@ -17,6 +17,13 @@ extension DiskConnection {
 
     package func metadata(_ key: String) throws(DiskError) -> [UInt8]? { try metadata(.value, key) }
 
+    /// A value that any payload transform and key can read, because it is stored as it is. Damage to the file may lose it.
+    package func plainMetadata(_ key: String) throws(DiskError) -> [UInt8]? { try metadata(.own, key) }
+
+    package func setPlainMetadata(_ value: [UInt8], for key: String) throws(DiskError) {
+        try setMetadata(.own, key, value)
+    }
+
     /// The change token of a feed.
     package func token(_ feed: String) throws(DiskError) -> String? {
         try metadata(.token, feed).map { String(decoding: $0, as: UTF8.self) }

@@ -61,13 +61,6 @@ extension DiskConnection {
     /// An entity, however stale; nil if there is none or it is damaged, which is reported and the entity removed.
     package func entity(_ key: EntityKey) throws(DiskError) -> DiskEntity? { try item(.entity, key) }
 
-    /// A generic record, however outdated.
-    package func record(_ key: String) throws(DiskError) -> DiskRecord? {
-        try item(.record, EntityKey(type: "", id: key)).map { item in
-            DiskRecord(key, payload: item.payload, recordedAt: item.fetchedAt, expiresAt: item.expiresAt)
-        }
-    }
-
     /// A list of identifiers. Requires a transaction, so that all of it is of one snapshot.
     package func query(_ key: QueryKey) throws(DiskError) -> DiskQuery? { try queryRow(key)?.query }
 
@@ -79,7 +72,7 @@ extension DiskConnection {
         let entities = try all(.findListed, row) { statement -> DiskEntity?? in
             guard let key = next.next(), !statement.isNull(0) else { return .some(nil) }
             let row = DiskRow(key, statement)
-            return row.isTombstone ? .some(nil) : item(.entity, row)
+            return row.isTombstone ? .some(nil) : try item(.entity, row)
         }
         guard entities.count == ids.count else { throw damaged("a list has changed within a transaction") }
         return DiskStore.List(query: query, entities: entities)
@@ -88,7 +81,7 @@ extension DiskConnection {
     private func queryRow(_ key: QueryKey) throws(DiskError) -> (query: DiskQuery, row: Int64)? {
         guard let row = try find(.query, StoredKey.query(key).item) else { return nil }
         let rows = try members(of: row.number)
-        guard let item = item(.query, row, members: ListRow.sum(of: rows)) else { return nil }
+        guard let item = try item(.query, row, members: ListRow.sum(of: rows)) else { return nil }
         var query = DiskQuery(
             key,
             ListMembers(entries: rows.map(\.entry)),
@@ -139,26 +132,28 @@ extension DiskConnection {
     }
 
     private func item(_ kind: DiskKind, _ key: EntityKey) throws(DiskError) -> DiskEntity? {
-        try find(kind, key).flatMap { item(kind, $0) }
+        guard let row = try find(kind, key) else { return nil }
+        return try item(kind, row)
     }
 
-    /// The item of a row; nil if it is damaged. The damage is noted for removal.
-    private func item(_ kind: DiskKind, _ row: DiskRow, members: UInt64 = 0) -> DiskEntity? {
+    /// The item of a row; nil if it is damaged, which is noted for removal, and while the key of the payload transform is away.
+    private func item(_ kind: DiskKind, _ row: DiskRow, members: UInt64 = 0) throws(DiskError) -> DiskEntity? {
         var item = row.item
         let key = item.key
-        func damaged(_ cause: String? = nil) -> DiskEntity? {
+        func damaged(_ cause: String? = nil) throws(DiskError) -> DiskEntity? {
+            guard try hasKey() else { return nil }
             let query = kind == .query ? QueryKey(name: key.type, canonicalParameters: key.id) : nil
-            context.noteDamage(row, item: query.map { "\($0)" } ?? (kind == .record ? key.id : "\(key)"), cause: cause)
+            context.noteDamage(row, item: query.map { "\($0)" } ?? "\(key)", cause: cause)
             return nil
         }
         let content = context.checksum.content(kind, key.type, key.id, item.entityTag, item.payload) ^ members
-        guard row.isSound(content) else { return damaged() }
+        guard row.isSound(content) else { return try damaged() }
         context.noteAccess(row.number, stamped: row.accessed)
         item.entityTag = context.seal.open(text: item.entityTag, DiskSeal.tagPlace(kind, key.type, key.id))
         do {
             item.payload = try context.seal.open(item.payload, DiskChecksum.place(kind.rawValue, key.type, key.id))
         } catch {
-            return damaged("\(error)")
+            return try damaged("\(error)")
         }
         return item
     }
@@ -220,11 +215,6 @@ extension DiskConnection {
     /// The keys of all lists that contain an entity, sorted.
     package func queries(with key: EntityKey) throws(DiskError) -> [QueryKey] {
         try all(.queriesWith, key.type, key.id) { queryKey($0) }
-    }
-
-    /// The keys of all generic records with a prefix, sorted. O(n) in all records.
-    package func recordKeys(startingWith prefix: String) throws(DiskError) -> [String] {
-        try all(.recordKeys, prefix) { $0.text(0) }
     }
 
     private func queryKey(_ row: Statement) -> QueryKey? {

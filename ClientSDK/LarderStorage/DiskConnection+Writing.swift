@@ -19,16 +19,6 @@ extension DiskConnection {
         try put(entity, as: .entity)
     }
 
-    /// Stores a generic record, replacing the one under its key.
-    package func put(_ record: DiskRecord) throws(DiskError) {
-        let item = DiskEntity(
-            EntityKey(type: "", id: record.key),
-            payload: record.payload,
-            RowTimes(fetchedAt: record.recordedAt, expiresAt: record.expiresAt)
-        )
-        _ = try put(item, as: .record)
-    }
-
     /// Stores an item of a kind, whose name is that of an entity.
     func put(
         _ item: DiskEntity,
@@ -90,7 +80,7 @@ extension DiskConnection {
             item.fetchedAt.nanosecondsSinceEpoch,
             item.validatedAt.nanosecondsSinceEpoch,
             expires,
-            kind == .record ? expires : removal(expires),
+            removal(expires),
             context.stamp,
             Int64(item.completeness.rawValue),
             item.times.flags,
@@ -231,13 +221,8 @@ extension DiskConnection {
     /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
     package func markTimesUncertain() throws(DiskError) { try run(.distrust) }
 
-    /// Removes a generic record.
-    package func removeRecord(_ key: String) throws(DiskError) { try run(.remove, DiskKind.record, "", key) }
-
-    /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
-    package func removeAllItems() throws(DiskError) {
-        for kind in [DiskKind.entity, .query, .record] { try run(.removeKind, kind) }
-    }
+    /// Removes all entities and lists. Metadata, tokens and the outbox stay.
+    package func removeAllItems() throws(DiskError) { try run(.removeAll) }
 
     // MARK: The outbox
 

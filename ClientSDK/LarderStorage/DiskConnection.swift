@@ -1,4 +1,5 @@
 import LarderSQLite
+import Synchronization
 
 /// A connection to the store's database with its prepared statements. Within the closure of `DiskStore.read` or `write` it is the
 /// transaction: all changes are stored, or none. Entities, lists, tokens and the changes that they cover belong in one transaction.
@@ -69,7 +70,7 @@ package final class DiskConnection: @unchecked Sendable {
             defer { statement.reset() }
             guard try statement.step(isStep: false) else { return }
             let version = statement.int64(0)
-            if let dataVersion, dataVersion != version { context.others.note() }
+            if let dataVersion, dataVersion != version { context.foreignCommits.wrappingAdd(1, ordering: .releasing) }
             dataVersion = version
         }
     }

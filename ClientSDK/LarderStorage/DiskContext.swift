@@ -1,7 +1,7 @@
 import Glibc
 import LarderSQLite
 import LarderTime
-import Synchronization
+package import Synchronization
 
 /// The state shared by all connections of a store: paths, settings and pending chores.
 ///
@@ -24,8 +24,8 @@ package final class DiskContext: Sendable {
     let files: DiskFiles
     /// The operations of the outbox that this process knows.
     let knownOperations = Mutex<(@Sendable () -> [DiskOutboxRow])?>(nil)
-    /// The commits of other processes.
-    package let others = ForeignCommits()
+    /// How often commits of other processes were seen: cached reads from before are invalid. Only grows.
+    package let foreignCommits = Atomic<UInt64>(0)
     /// The open file that only an erasure of this store removes: while it is open, no other file gets its number.
     private let identity = Mutex<Int32?>(nil)
     private let granularity: Int64

@@ -67,7 +67,7 @@ extension DiskStore {
 }
 
 extension DiskSeal {
-    /// The first parts of places: items have 0, 1 and 2.
+    /// The first parts of places: items have 0 and 1.
     static let metadataKind: Int64 = 16
     static let outboxKind: Int64 = 32
     static let besideKind: Int64 = 33
@@ -138,18 +138,17 @@ extension DiskConnection {
     /// While the transform itself cannot encode (its key is not available), nothing is changed.
     func checkTransform() throws {
         let seal = context.seal
-        let place = DiskChecksum.place(DiskSeal.probeKind, seal.transform?.identifier ?? "", "")
         let known = try metadata(.own, Self.probeKey)
         if known == nil, seal.transform == nil { return }
         var new: [UInt8]?
         var isReadable = false
         if let transform = seal.transform {
-            if let known, isProbe(known, place) {
+            if let known, isProbe(known) {
                 if transform.isCurrent(known) { return }
                 isReadable = true
             }
             do {
-                new = try seal.close(Self.probe, place)
+                new = try seal.close(Self.probe, probePlace)
                 try resealSecrets(arePlain: known == nil)
             } catch {
                 return context.post(.transformFailed(DiskError(error)))
@@ -170,7 +169,17 @@ extension DiskConnection {
         do { _ = try database.checkpoint() } catch { context.post(.cleaningFailed(DiskError(error))) }
     }
 
-    private func isProbe(_ stored: [UInt8], _ place: UInt64) -> Bool { opened(stored, place) == Self.probe }
+    /// Whether the payload transform can decode now what it has encoded before: it cannot while its key is locked.
+    func hasKey() throws(DiskError) -> Bool {
+        guard context.seal.transform != nil, let known = try metadata(.own, Self.probeKey) else { return true }
+        return isProbe(known)
+    }
+
+    private var probePlace: UInt64 {
+        DiskChecksum.place(DiskSeal.probeKind, context.seal.transform?.identifier ?? "", "")
+    }
+
+    private func isProbe(_ stored: [UInt8]) -> Bool { opened(stored, probePlace) == Self.probe }
 
     /// Decoded content; nil if it was encoded with another key, or is not encoded.
     private func opened(_ stored: [UInt8], _ place: UInt64) -> [UInt8]? {

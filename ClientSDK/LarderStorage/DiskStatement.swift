@@ -7,9 +7,9 @@ enum DiskStatement: Int, CaseIterable {
     case upsert, putPayload, dropPayload, describe, bury
     case dropMember, putMember
     case findTimes, touch
-    case remove, removeValue, removeRow, removeSpace, removeKind
+    case remove, removeValue, removeRow, removeSpace, removeAll
     case invalidate, distrust
-    case queryKeys, queriesWith, entityIDs, recordKeys, spaces
+    case queryKeys, queriesWith, entityIDs, spaces
     case findMetadata, putMetadata, dropMetadata
     case latestStamp, totals, leastRecent, drop, expire, stamp
     case findLost, noteLost, noteExpired
@@ -109,7 +109,7 @@ enum DiskStatement: Int, CaseIterable {
         case .removeValue: "DELETE FROM items WHERE kind = ?1 AND space = ?2 AND key = ?3 AND flags & 1 = 0"
         case .removeRow: "DELETE FROM items WHERE row = ?1 AND sum = ?2"
         case .removeSpace: "DELETE FROM items WHERE kind = ?1 AND space = ?2"
-        case .removeKind: "DELETE FROM items WHERE kind = ?1"
+        case .removeAll: "DELETE FROM items"
         case .invalidate:
             """
             UPDATE items SET invalid = max(invalid, coalesce(?4 + (asked = ?4), asked + 1))
@@ -120,8 +120,6 @@ enum DiskStatement: Int, CaseIterable {
         case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 <= ?2 ORDER BY key"
         case .spaces:
             "SELECT DISTINCT space FROM items WHERE kind = CAST(?1 AS INTEGER) AND flags & 1 = 0 ORDER BY space"
-        case .recordKeys:
-            "SELECT key FROM items WHERE kind = 2 AND space = '' AND substr(key, 1, length(?1)) = ?1 ORDER BY key"
         case .queriesWith:
             """
             SELECT DISTINCT i.space, i.key FROM members m JOIN items i ON i.row = m.query

@@ -43,15 +43,12 @@ extension DiskStore {
 
     /// Copies the log into the database and truncates it: afterwards removed bytes are in none of the files.
     ///
-    /// Waits for readers of all processes, at most for `Configuration.busyTimeout`.
-    /// - Returns: false if another process has kept the log in use for longer.
-    package func emptyLog() throws(DiskError) -> Bool { try withConnection { try $0.database.checkpoint() } }
-
-    /// The same, unless a reader or another process is using the log. Never waits for them.
-    package func emptyLogIfUnused() throws(DiskError) {
-        guard context.files.size(context.path + "-wal") ?? 0 > 0 else { return }
-        do { _ = try withConnection { try $0.database.checkpointIfUnused() } } catch {
+    /// - Returns: false if a reader or another process is using the log, or if there is no room. Never waits for them.
+    @discardableResult package func emptyLog() throws(DiskError) -> Bool {
+        guard context.files.size(context.path + "-wal") ?? 0 > 0 else { return true }
+        do { return try withConnection { try $0.database.checkpoint() } } catch {
             guard error.code == .busy || error.code == .full else { throw error }
+            return false
         }
     }
 

@@ -28,7 +28,7 @@ extension DiskStore {
             return connection
         }
         // Changes by other processes while it was closed are unknown, and memory may have values that were lost here.
-        if wasOpen { context.others.note() }
+        if wasOpen { context.foreignCommits.wrappingAdd(1, ordering: .releasing) }
         state.connection = connection
         state.wasOpen = true
         isPrepared.store(true, ordering: .releasing)
@@ -40,7 +40,7 @@ extension DiskStore {
         guard !context.files.exists(context.pathOfLock), let path = context.configuration.restartsWhileExists,
             context.files.exists(path), !context.isReplaced
         else { return false }
-        context.others.note()
+        context.foreignCommits.wrappingAdd(1, ordering: .releasing)
         context.post(.purged)
         return true
     }

@@ -59,7 +59,10 @@ extension DiskStore {
                 try connection.checkForeignCommits()
                 if connection.database.hasMoved { throw FileMoved() }
                 // Before the rows are read: later commits may be read too, and are then read again.
-                let now = OutboxVersion(foreignCommits: context.others.count, generation: connection.generation)
+                let now = OutboxVersion(
+                    foreignCommits: context.foreignCommits.load(ordering: .acquiring),
+                    generation: connection.generation
+                )
                 if now == version { return nil }
                 return try connection.snapshot {
                     var rows = try connection.outbox(after: 0, limit: .max)

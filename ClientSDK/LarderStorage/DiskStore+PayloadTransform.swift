@@ -19,7 +19,7 @@ extension DiskStore {
         /// Encodes a payload for storage. An error fails the write.
         func encode(_ payload: [UInt8]) throws -> [UInt8]
 
-        /// Decodes a stored payload. An error makes the read a miss; the item is reported and removed.
+        /// Decodes a stored payload. An error makes the read a miss. If others can be decoded, the item is reported and removed.
         func decode(_ stored: [UInt8]) throws -> [UInt8]
 
         /// Whether a stored payload, which can be decoded, has the key that is encoded with now. If the store's own mark has an older one, the

@@ -15,9 +15,6 @@ extension DiskStore {
         try readOnce { connection in try connection.snapshot { try connection.query(key) } }
     }
 
-    /// A generic record, however outdated.
-    public func record(_ key: String) throws(DiskError) -> DiskRecord? { try readOnce { try $0.record(key) } }
-
     package func metadata(_ key: String) throws(DiskError) -> [UInt8]? {
         try readOnce { try $0.metadata(key) }
     }
@@ -32,28 +29,10 @@ extension DiskStore {
         try readOnce { try $0.token(feed) }
     }
 
-    /// Stores a generic record, replacing the one under its key.
-    public func put(_ record: DiskRecord) throws(DiskError) {
-        try writeOnce { transaction throws(DiskError) in try transaction.put(record) }
-    }
+    /// Removes all entities and lists. Metadata, tokens and the outbox stay.
+    package func removeAllItems() throws(DiskError) { try writeOnce { try $0.removeAllItems() } }
 
-    /// Removes a generic record.
-    public func removeRecord(_ key: String) throws(DiskError) {
-        try writeOnce { transaction throws(DiskError) in try transaction.removeRecord(key) }
-    }
-
-    /// Removes all entities, lists and records. Metadata, tokens and the outbox stay.
-    package func removeAllItems() throws(DiskError) {
-        try writeOnce { transaction throws(DiskError) in try transaction.removeAllItems() }
-    }
-
-    private func writeOnce<Result: Sendable>(
-        _ body: (DiskConnection) throws(DiskError) -> Result
-    ) throws(DiskError) -> Result {
-        do {
-            return try write { transaction in try body(transaction) }
-        } catch {
-            throw DiskError(error)
-        }
+    func writeOnce(_ body: (DiskConnection) throws -> Void) throws(DiskError) {
+        do { try write { try body($0) } } catch { throw DiskError(error) }
     }
 }

@@ -2,7 +2,7 @@ import Glibc
 import LarderSQLite
 import Synchronization
 
-/// A store of entities, lists, generic records, metadata and change tokens in SQLite.
+/// A store of entities, lists, records, metadata and change tokens in SQLite.
 ///
 /// Safe from any thread, and several processes may open one store. Calls block on the disk: a read takes some microseconds and
 /// never waits for a writer, a write waits for earlier writers. A damaged database is set aside and rebuilt by the first call that

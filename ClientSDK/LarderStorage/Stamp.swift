@@ -1,3 +1,5 @@
+import LarderTime
+
 /// The place of a request, an event or a local change in the order of all that changes a store.
 ///
 /// It is taken when the request, the event or the change begins. A value has the stamp of what has brought or confirmed it (`asked`) and of
@@ -31,6 +33,14 @@ package struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
 
     /// The next larger stamp: for what follows a change with this stamp within one commit.
     package var successor: Stamp { Stamp(rawValue: rawValue + 1) }
+
+    /// The stamp of what began so much earlier, in the same boot.
+    package func before(_ duration: Duration) -> Stamp {
+        let (time, microseconds) = (
+            rawValue & ((1 << Self.timeBits) - 1), max(0, duration.nanosecondsSaturating) / 1_000
+        )
+        return Stamp(rawValue: rawValue - min(time, microseconds))
+    }
 
     package static func < (left: Stamp, right: Stamp) -> Bool { left.rawValue < right.rawValue }
 }

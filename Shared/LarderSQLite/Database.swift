@@ -252,15 +252,12 @@ import Glibc
         try execute(durability == .full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
     }
 
-    /// Copies the log into the file and truncates it; false if readers or writers prevented it.
-    package func checkpoint() throws(SQLiteError) -> Bool { try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
-
-    /// The same without waiting for readers and writers.
-    package func checkpointIfUnused() throws(SQLiteError) -> Bool {
+    /// Copies the log into the file and truncates it; false if readers or writers prevented it, for which it does not wait.
+    package func checkpoint() throws(SQLiteError) -> Bool {
         let milliseconds = try integer("PRAGMA busy_timeout")
         unsafe sqlite3_busy_timeout(handle, 0)
         defer { unsafe sqlite3_busy_timeout(handle, Int32(clamping: milliseconds)) }
-        return try checkpoint()
+        return try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0
     }
 
     /// The row of the last insertion.

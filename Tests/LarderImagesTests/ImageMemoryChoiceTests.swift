@@ -202,7 +202,7 @@ private struct SpillFixture {
     }
 
     func names() throws -> [String] {
-        try store.read { transaction in try transaction.recordKeys(startingWith: "image.pixels/") }
+        try store.read { transaction in try transaction.entityIDs(ofType: "") }
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: directory) }

@@ -40,7 +40,7 @@ struct DiskChecksumTests {
 
     @Test func `the checksum covers the key, the kind, the ETag and the transform`() {
         let sums = [
-            sum([1]), sum([1], key: "l"), sum([1], key: ""), checksum.content(.record, "t", "k", nil, [1]),
+            sum([1]), sum([1], key: "l"), sum([1], key: ""), checksum.content(.query, "t", "k", nil, [1]),
             checksum.content(.entity, "tk", "", nil, [1]), checksum.content(.entity, "t", "k", "", [1]),
             checksum.content(.entity, "t", "k", "e", [1]), checksum.tombstone("t", "k"), sum([]),
             DiskChecksum(transform: "").content(.entity, "t", "k", nil, [1]),

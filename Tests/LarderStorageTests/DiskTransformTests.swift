@@ -53,6 +53,33 @@ struct DiskTransformTests {
         let error = try #require(throws: DiskError.self) { try store.put(fixture.record("r", text)) }
         #expect(error.code == .transform)
         #expect(try store.entity(fixture.key("1")) == nil)
-        #expect(fixture.events.reasons == ["undecodable"])
+        #expect(fixture.events.reasons == [])
+    }
+
+    @Test func `what cannot be decoded while the key is away stays`() throws {
+        do {
+            let store = try fixture.store { $0.transform = Mask(byte: 1) }
+            try store.put(fixture.entity("1", text))
+            try store.put(fixture.entity("2", text))
+            try store.write { transaction in
+                try transaction.put(fixture.entity("3", text))
+                let marked = ListMembers(entries: [
+                    .init(EntityKey(type: "==page", id: "cursor")), .init(fixture.key("1"), note: "note"),
+                ])
+                let times = RowTimes(fetchedAt: fixture.clock.now, expiresAt: fixture.clock.now + .seconds(60))
+                try transaction.put(DiskQuery(QueryKey("posts"), marked, times: times))
+            }
+        }
+        do {
+            let store = try fixture.store { $0.transform = Mask(byte: 1, rejects: true) }
+            #expect(try store.entity(fixture.key("1")) == nil && store.entity(fixture.key("2")) == nil)
+            #expect(try store.query(QueryKey("posts")) == nil)
+            try store.write { transaction in try transaction.remove(.entity(fixture.key("2"))) }
+            #expect(fixture.events.discarded == [])
+        }
+        let store = try fixture.store { $0.transform = Mask(byte: 1) }
+        #expect(try store.entity(fixture.key("1"))?.payload == text && store.entity(fixture.key("2")) == nil)
+        #expect(try store.query(QueryKey("posts"))?.ids.count == 2)
+        #expect(fixture.events.discarded == [])
     }
 }

@@ -65,7 +65,7 @@ final class StoreMaintenance: Sendable {
             try await clock.sleep(until: clock.uptime + settings.pause)
         }
         try await waitForTurn()
-        carryOut(item) { disk throws(DiskError) in try disk.emptyLogIfUnused() }
+        carryOut(item) { disk throws(DiskError) in try disk.emptyLog() }
     }
 
     /// Waits until nobody waits for anything else.

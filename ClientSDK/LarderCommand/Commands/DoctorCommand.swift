@@ -86,12 +86,6 @@ struct DoctorCommand {
     private func store(_ name: String, _ disk: DiskStore?) throws -> Finding {
         guard let disk else { return Finding(name: name, text: "in memory only", isHealthy: true) }
         let (entities, lists) = try Self.readAll(disk)
-        let records = try disk.read { transaction in
-            let keys = try transaction.recordKeys(startingWith: "")
-            var count = 0
-            for key in keys { if try transaction.record(key) != nil { count += 1 } }
-            return count
-        }
         let damage = context.events.damage
         // Damaged rows leave the store with its next change.
         if damage.discards > 0 { while try !disk.maintain() {} }
@@ -99,7 +93,7 @@ struct DoctorCommand {
         let isHealthy = damage.discards == 0 && damage.recoveries.isEmpty
         let health =
             isHealthy
-            ? "the checksums of \(entities) entities, \(lists) lists and \(records) records match"
+            ? "the checksums of \(entities) entities and \(lists) lists match"
             : "\(damage.discards) damaged items removed"
         let recoveries = damage.recoveries.map { "; \($0)" }.joined()
         return Finding(
@@ -111,8 +105,7 @@ struct DoctorCommand {
             details: [
                 ("items", .integer(Int64(statistics.items))), ("bytes", .integer(statistics.bytes)),
                 ("fileBytes", .integer(statistics.databaseBytes)), ("entities", .integer(Int64(entities))),
-                ("lists", .integer(Int64(lists))), ("records", .integer(Int64(records))),
-                ("damaged", .integer(Int64(damage.discards))),
+                ("lists", .integer(Int64(lists))), ("damaged", .integer(Int64(damage.discards))),
             ]
         )
     }

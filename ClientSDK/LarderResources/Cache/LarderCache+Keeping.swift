@@ -30,12 +30,6 @@ extension LarderCache {
         return core.entities.cost + core.queries.cost + core.nodes.cost + rows
     }
 
-    /// The number of hits and misses of the memory tier.
-    public var memoryHits: (hits: Int, misses: Int) {
-        let statistics = core.entities.statistics
-        return (statistics.hits, statistics.misses)
-    }
-
     /// The disk tier; nil if the cache is in memory only.
     public var disk: DiskStore? { core.disk }
 

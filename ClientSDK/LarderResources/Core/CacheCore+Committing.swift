@@ -151,9 +151,6 @@ extension CacheCore {
     /// - Returns: the nodes to notify.
     func apply(_ commit: Commit) -> [any AnyNode] {
         let changed = commit.changed
-        // User values, which are not released under the locks.
-        var dropped: [AnyObject?] = []
-        defer { withExtendedLifetime(dropped) {} }
         return memory.withLock { count in
             count += 1
             for (key, change) in commit.entities {
@@ -172,18 +169,19 @@ extension CacheCore {
             for change in commit.local {
                 switch change {
                 case .show(let key, let overlay): overlays.show(overlay, over: key)
-                case .hide(let key, let operation): overlays.hide(operation, over: key)
+                case .hide(let key, let operation): departures.keep(overlays.hide(operation, over: key))
                 case .reread(.entity(let key)): entities.remove(key)
                 case .reread(.query(let key)): queries.remove(key)
                 }
             }
             // An assembly that is in progress begins again.
             let affected = changed.isEmpty ? [] : dependencies.nodes(madeOf: changed)
-            dropped = affected.map { $0.forget() }
+            for node in affected { departures.keep(node.forget()) }
             return affected
         }
     }
 
+    /// Reports evictions, and releases what has left memory. Called without a lock.
     func reportEvictions() { departures.tell(configuration.onEvent) }
 
     private func tell(_ commit: Commit) {

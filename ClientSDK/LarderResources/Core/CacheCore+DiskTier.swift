@@ -46,6 +46,7 @@ extension CacheCore {
                 entities.trim(cost: 0)
                 queries.removeAll()
             }
+            reportEvictions()
             if isOn { for node in nodes.all { node.forget() } }
             entityObservers.tell { _ in true }
         } catch {

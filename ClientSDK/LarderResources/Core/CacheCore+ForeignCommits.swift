@@ -16,7 +16,7 @@ final class ForeignCommitMonitor: Sendable {
 
 /// Commits of other processes, which invalidate the memory tier.
 extension CacheCore {
-    var seenCommits: UInt64 { disk?.context.others.count ?? 0 }
+    var seenCommits: UInt64 { disk?.context.foreignCommits.load(ordering: .acquiring) ?? 0 }
 
     /// How long a memory hit may be served before the store is checked for commits by other processes. A check costs some microseconds.
     private static let foreignCheckInterval = Duration.milliseconds(100)
@@ -62,11 +62,12 @@ extension CacheCore {
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
             dropOutdated()
             let nodes = self.nodes.all
-            for node in nodes { node.forget() }
+            for node in nodes { departures.keep(node.forget()) }
             foreign.appliedCount.store(seen, ordering: .releasing)
             return nodes
         }
         guard let nodes else { return }
+        reportEvictions()
         entityObservers.tell { _ in true }
         // The caller reads one value and does not wait for the other observers.
         Task { await reading { for node in nodes { node.show() } } }

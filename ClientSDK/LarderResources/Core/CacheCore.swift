@@ -12,6 +12,8 @@ import Synchronization
 package final class CacheCore: Sendable {
     /// Called when the network returns.
     package let returns = OrderedObservers<Void>()
+    /// Called when the core is closed.
+    private let ends = OrderedObservers<Void>()
     /// How often it has returned. A request that began before and fails says nothing about the network of now.
     let returnCount = Atomic<UInt64>(0)
     /// The tokens for reads that follow a failure.
@@ -132,11 +134,25 @@ package final class CacheCore: Sendable {
     func close() {
         commits.requireOutside("LarderCache.close")
         commits.withLock { _ in outboxCommits.withLock { _ in closed.store(true, ordering: .releasing) } }
+        ends.tell(())
         for node in nodes.all { node.close() }
         // A query of a closed cache ends.
         entityObservers.tell { _ in true }
         nodes.removeAll()
         forget()
+    }
+
+    /// Runs a function in a task of its own, which is cancelled with the calling one and when the core is closed.
+    func untilClosed(_ body: @escaping @Sendable () async -> Void) async {
+        let task = Task { await body() }
+        let registration = ends.add { _ in task.cancel() }
+        if isClosed { task.cancel() }
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        withExtendedLifetime(registration) {}
     }
 
     /// Stores a decoded entity. One that exceeds the memory limit evicts all others and stays, so that the read that fetched it gets it.
@@ -154,9 +170,10 @@ package final class CacheCore: Sendable {
         memory.withLock { count in
             count += 1
             entities.removeAll()
-            overlays.hideAll()
+            departures.keep(overlays.hideAll())
             queries.removeAll()
         }
+        reportEvictions()
         reporting { try memoryRows.close() }
         invalidations.removeAll()
         rowless.removeAll()

@@ -88,7 +88,11 @@ extension Commit {
         _ stated: StatedFreshness?,
         _ rows: Rows
     ) throws {
-        if isOvertaken(.entity(key), try rows.place(of: .entity(key))?.place) { return }
+        if let place = place(of: .entity(key), try rows.place(of: .entity(key))?.place),
+            isOvertaken(by: place, version: nil)
+        {
+            return try dropAnswer(key, place, rows)
+        }
         let known = current(key)
         // A value with another validator is not the confirmed one.
         if let known, let validator, known.validator != validator { return }
@@ -140,7 +144,7 @@ extension Commit {
                 return
             } else if isOvertaken(by: place, version: nil) {
                 // A late answer says nothing about what a later request or an event has brought.
-                return
+                return try dropAnswer(key, place, rows)
             }
         }
         let isOffDisk = isMemoryOnly || row?.isOffDisk ?? false || core.memoryOnly.contains(.entity(key))
@@ -158,12 +162,15 @@ extension Commit {
         for name in names { try self.change(name, change, rows) }
     }
 
-    mutating func invalidate(_ key: StoredKey, _ rows: Rows) throws {
-        try rows.invalidate(key, at: stamp)
+    /// - Parameter mark: nil: that of the commit.
+    mutating func invalidate(_ key: StoredKey, at mark: Stamp? = nil, _ rows: Rows) throws {
+        let mark = max(mark ?? stamp, stamp)
+        try rows.invalidate(key, at: mark)
         switch key {
         case .entity(let name):
             if var stored = current(name) {
-                stored.invalid = max(stored.invalid, mark(for: stored.asked))
+                // Later than a change of this commit.
+                stored.invalid = max(stored.invalid, mark == stored.asked ? mark.successor : mark)
                 entities[name] = .set(stored)
                 return
             }
@@ -171,13 +178,21 @@ extension Commit {
         case .query(let name):
             try invalidate(.entity(EntityKey(wholeValueOf: name)), rows)
             if var stored = known(name) {
-                stored.query.invalid = max(stored.query.invalid, mark(for: stored.query.asked))
+                stored.query.invalid = max(stored.query.invalid, mark == stored.query.asked ? mark.successor : mark)
                 queries[name] = .set(stored)
                 return
             }
             if queries[name] == nil { queries[name] = .elsewhere }
         }
         if place(of: key, try rows.place(of: key)?.place)?.isRemoval ?? true { noteInvalid(key) }
+    }
+
+    /// Drops an answer that is overtaken. If no other one has confirmed the value since, as after a local change, it is asked for again.
+    mutating func dropAnswer(_ key: EntityKey, _ place: DiskStore.Place, _ rows: Rows) throws {
+        let confirmed = try current(key)?.times.validatedAt ?? rows.entity(key)?.validatedAt
+        if let confirmed, confirmed < (page?.moment ?? moment).wall {
+            try invalidate(.entity(key), at: place.asked.successor, rows)
+        }
     }
 
     /// Notes that a version exists. An older row is invalidated, which other processes and later ones see.

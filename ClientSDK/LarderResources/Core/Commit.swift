@@ -138,7 +138,7 @@ struct Commit {
         if let place {
             let value = known?.value
             if try keeps(key, place, over: draft.version, isEqual: value.map(draft.isEqual) ?? false, rows) { return }
-            if isOvertaken(by: place, version: draft.version) { return }
+            if isOvertaken(by: place, version: draft.version) { return try dropAnswer(key, place, rows) }
         }
         if let known, let old = known.version, let new = draft.version {
             if new < old { return }
@@ -298,9 +298,6 @@ extension Commit {
     func invalidation(of key: StoredKey, _ known: Stamp?) -> Stamp {
         max(known ?? .never, core.rowless[key]?.invalid ?? .never)
     }
-
-    /// The stamp of an invalidation by this commit of what was asked for at `asked`: later than a change of this commit.
-    func mark(for asked: Stamp) -> Stamp { asked == stamp ? stamp.successor : stamp }
 
     /// The stamps of what this commit has changed and what has no row on the disk (`RowlessStamps`).
     var rowless: [(StoredKey, DiskStore.Place)] {

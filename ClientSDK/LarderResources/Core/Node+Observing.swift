@@ -73,7 +73,10 @@ extension Node {
         // Left outside of the lock: the last holder cancels the request, which locks the node.
         var ended: [Flight] = []
         var replaced: Task<Void, Never>?
+        // Released outside of the lock too: they have values of the app.
+        var unread: [Snapshot<Value>?] = []
         defer {
+            withExtendedLifetime(unread) {}
             replaced?.cancel()
             for flight in ended { flight.leave() }
         }
@@ -117,7 +120,7 @@ extension Node {
                         revision: state.revision,
                         at: now
                     )
-                    observer.mailbox.put(snapshot)
+                    unread.append(observer.mailbox.put(snapshot))
                     let isKept = keepsBound && !state.owesRequest && state.flight == nil
                     if let wait = nextLook(content, observer, isKept: isKept, state.askedAt, at: now) {
                         due = min(due ?? wait, wait)
@@ -184,11 +187,11 @@ extension Node {
             content.isInvalidated && (content.facts.lacksItems || content.facts.invalid != state.unended)
                 || state.observers.values.contains { content.isPartial($0.options) }
         }
-        if isWanted { revalidateObserved() }
+        if isWanted { revalidateObserved(afterChange: true) }
         showAll()
     }
 
-    @discardableResult func forget() -> AnyObject? {
+    @discardableResult func forget() -> (any Sendable)? {
         state.withLock { state in
             state.revision += 1
             return state.content.take()
@@ -254,7 +257,9 @@ extension Node {
     }
 
     /// Starts a request for observers whose policy wants one, if the content is not fresh. `showAll` follows.
-    func revalidateObserved(isBounded: Bool = false) {
+    ///
+    /// - Parameter afterChange: whether a part has changed. Lists whose items the store has no room for would then ask in turns, for ever.
+    func revalidateObserved(isBounded: Bool = false, afterChange: Bool = false) {
         guard refreshesByItself else {
             // The return of the network asks again.
             state.withLock { $0.owesRequest = false }
@@ -276,22 +281,27 @@ extension Node {
             return
         }
         guard postponement(at: now) == nil else { return owe() }
+        if afterChange, content.facts.lacksItems || content.facts.isPartial, state.withLock({ $0.flight == nil }),
+            !core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) })
+        {
+            return
+        }
         for (id, options) in wanting { ask(for: id, options) }
     }
 
     func close() {
-        let (observers, flights, timer) = state.withLock { state in
+        let (observers, flights, timer, content) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.observers = [:]
                 (state.own, state.places) = (Requests(), [:])
-                state.content = nil
             }
             return (
                 Array(state.observers.values), state.own.flights + state.places.values.flatMap(\.flights),
-                state.timer.take()
+                state.timer.take(), state.content.take()
             )
         }
+        defer { withExtendedLifetime(content) {} }
         timer?.task.cancel()
         for observer in observers {
             observer.mailbox.end()

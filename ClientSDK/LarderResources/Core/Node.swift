@@ -106,11 +106,13 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             // have been no commit at all.
             let isUndisturbed = core.commitCount == count
             guard isKnown, isUndisturbed || new.facts.parts.isSubset(of: parts) else { continue }
-            let isSet = state.withLock { state in
-                guard state.revision == revision, state.parts == new.facts.parts else { return false }
+            let (isSet, other) = state.withLock { state -> (Bool, Content?) in
+                guard state.revision == revision, state.parts == new.facts.parts else { return (false, nil) }
+                let other = state.content
                 state.content = new.inMemory
-                return true
+                return (true, other)
             }
+            withExtendedLifetime(other) {}
             guard isSet else { continue }
             let cost = contentCost.exchange(new.facts.cost, ordering: .relaxed)
             if cost != new.facts.cost { core.nodes.keep(self, name) }
@@ -193,7 +195,9 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         lookup.invalid = core.invalidations.latest(tags)
         lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
         if let changes = lookup.changes { facts.parts.insert(changes.part) }
-        guard let value = core.reporting({ try normalizer.join(stored.query.details, &lookup) }) else {
+        let joined = core.reporting { try normalizer.join(stored.query.details, &lookup) }
+        core.reportEvictions()
+        guard let value = joined else {
             // Written by another version of the application: treated as missing.
             return Content(nil, facts)
         }

@@ -12,7 +12,7 @@ protocol AnyNode: AnyObject, Sendable {
     /// A part has changed, or its freshness may have.
     func contentChanged()
     /// Drops its content, and returns it; `show` follows. May be called while memory is locked.
-    @discardableResult func forget() -> AnyObject?
+    @discardableResult func forget() -> (any Sendable)?
     /// Drops its content if nobody observes it.
     func forgetUnobserved()
     /// Shows observers the current content.

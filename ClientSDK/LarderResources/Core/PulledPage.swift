@@ -28,14 +28,7 @@ extension Commit {
         guard let page, page.asked < place.asked, place.asked != page.arrived else { return false }
         if let version, let known = place.version { return version <= known }
         if place.isRemoval || isEqual() { return true }
-        let mark = max(stamp, place.asked.successor)
-        try rows.invalidate(.entity(key), at: mark)
-        if var stored = current(key) {
-            stored.invalid = max(stored.invalid, mark)
-            entities[key] = .set(stored)
-        } else {
-            entities[key] = .elsewhere
-        }
+        try invalidate(.entity(key), at: place.asked.successor, rows)
         return true
     }
 }

@@ -74,7 +74,7 @@ extension StampClock {
         guard let outbox, let content else { return }
         var stored: [UInt8]?
         do {
-            stored = try outbox.metadata(Self.key)
+            stored = try outbox.read { try $0.plainMetadata(Self.key) }
             boot = try Self.boot(stored, source) ?? Self.newBoot(source, outbox, content)
         } catch {
             report(LarderError(error))
@@ -85,7 +85,7 @@ extension StampClock {
     private static func newBoot(_ source: StampSource, _ outbox: DiskStore, _ content: DiskStore) throws -> Int64 {
         // The items of a boot must not survive a power loss that takes its number.
         try outbox.write(.powerLoss) { transaction in
-            let stored = try transaction.metadata(key)
+            let stored = try transaction.plainMetadata(key)
             if let boot = boot(stored, source) { return boot }
             // Without the row, which damage may have taken, the items say which boots there were.
             var boot = try (number(stored) ?? content.read { try $0.latestStamp() }?.boot ?? 0) + 1
@@ -93,7 +93,7 @@ extension StampClock {
                 try content.removeAllItems()
                 boot = 1
             }
-            try transaction.setMetadata(Array("\(boot) \(source.bootID)".utf8), for: key)
+            try transaction.setPlainMetadata(Array("\(boot) \(source.bootID)".utf8), for: key)
             return boot
         }
     }

@@ -1,32 +1,44 @@
 import LarderMemory
 import Synchronization
 
-/// Counts evictions from memory until they are reported. Memory is changed under locks, where no event may be reported.
+/// Keeps what leaves memory until no lock is held, and counts evictions until they are reported. Memory is changed under locks, where no event
+/// may be reported, and where no value of the app may be released, because its end may call the cache.
 ///
 /// Safe from any thread.
 final class EvictionTally: Sendable {
-    private let counts = Mutex<[String: (count: Int, bytes: Int)]>([:])
+    private struct State {
+        var counts: [String: (count: Int, bytes: Int)] = [:]
+        var gone: [any Sendable] = []
+    }
 
-    /// Counts an entry that left.
+    private let state = Mutex(State())
+
+    /// Takes an entry that left.
     func note<Key, Value>(_ departure: MemoryTier<Key, Value>.Departure) {
-        switch departure.reason {
-        // Removed on request: not an eviction.
-        case .replaced, .removed: return
-        case .count, .cost, .pressure: break
-        }
-        counts.withLock { counts in
-            let old = counts[departure.reason.rawValue] ?? (0, 0)
-            counts[departure.reason.rawValue] = (old.count + 1, old.bytes &+ departure.cost)
+        state.withLock { state in
+            state.gone.append(departure.value)
+            switch departure.reason {
+            // Removed on request: not an eviction.
+            case .replaced, .removed: return
+            case .count, .cost, .pressure: break
+            }
+            let old = state.counts[departure.reason.rawValue] ?? (0, 0)
+            state.counts[departure.reason.rawValue] = (old.count + 1, old.bytes &+ departure.cost)
         }
     }
 
-    /// Reports the counted evictions. Called without a lock.
+    /// Takes values that are to be released later.
+    func keep(_ values: (any Sendable)?) {
+        if let values { state.withLock { $0.gone.append(values) } }
+    }
+
+    /// Reports the counted evictions, and releases what has left. Called without a lock.
     func tell(_ onEvent: (CacheEvent) -> Void) {
-        let counts = counts.withLock { counts in
-            defer { counts = [:] }
-            return counts
+        let all = state.withLock { state in
+            defer { state = State() }
+            return state
         }
-        for (reason, sum) in counts.sorted(by: { $0.key < $1.key }) {
+        for (reason, sum) in all.counts.sorted(by: { $0.key < $1.key }) {
             onEvent(.evicted(reason: reason, count: sum.count, bytes: sum.bytes))
         }
     }

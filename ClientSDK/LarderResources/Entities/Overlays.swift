@@ -42,21 +42,29 @@ final class Overlays: Sendable {
     }
 
     /// Shows the pending change of an operation no longer.
-    func hide(_ operation: Int64, over key: StoredKey) { edit(key) { $0.removeAll { $0.operation == operation } } }
+    ///
+    /// - Returns: those that were shown. They contain values of the app, and are released without a lock.
+    func hide(_ operation: Int64, over key: StoredKey) -> [Overlay] {
+        edit(key) { $0.removeAll { $0.operation == operation } }
+    }
 
-    private func edit(_ key: StoredKey, _ change: (inout [Overlay]) -> Void) {
+    @discardableResult private func edit(_ key: StoredKey, _ change: (inout [Overlay]) -> Void) -> [Overlay] {
         overlays.withLock { overlays in
-            var list = overlays[key] ?? []
+            let before = overlays[key] ?? []
+            var list = before
             change(&list)
             overlays[key] = list.isEmpty ? nil : list
             overlayCount.store(overlays.count, ordering: .relaxed)
+            return before
         }
     }
 
-    func hideAll() {
+    /// Shows none any longer; returns those that were shown, as `hide` does.
+    func hideAll() -> [StoredKey: [Overlay]] {
         overlays.withLock { overlays in
-            overlays = [:]
+            defer { overlays = [:] }
             overlayCount.store(0, ordering: .relaxed)
+            return overlays
         }
     }
 }

@@ -135,6 +135,7 @@ public final class ChangeSync: Sendable {
     }
 
     private func readAllIfAllowed() async throws(LarderError) -> Int {
+        guard !cache.isClosed else { throw CacheCore.isClosedError }
         guard cache.configuration.mayUseNetwork() else {
             let text = "The network may not be used at present; feed \"\(feed.name)\" is read when it may."
             throw LarderError(.offline, text).marked(isUnsent: true)

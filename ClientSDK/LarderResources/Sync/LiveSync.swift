@@ -87,7 +87,8 @@ public final class LiveSync: Sendable {
 
     private let repair: Repair
     private let source: LiveSync.Source
-    private let configuration: CacheConfiguration
+    private let core: CacheCore
+    private var configuration: CacheConfiguration { core.configuration }
     private let retry: RetryPolicy
     private let running = Mutex(Running())
     private let hub = EventHub<State>()
@@ -135,7 +136,7 @@ public final class LiveSync: Sendable {
     private init(_ repair: Repair, _ source: LiveSync.Source, _ cache: LarderCache, _ retry: RetryPolicy) {
         self.repair = repair
         self.source = source
-        configuration = cache.configuration
+        core = cache.core
         self.retry = retry
         returning = cache.core.returns.add { [returns] _ in returns.post(()) }
     }
@@ -188,10 +189,14 @@ public final class LiveSync: Sendable {
         }
     }
 
-    /// Runs until the calling task is cancelled or the server has ended the channel for good. Returns at once if the source has no kind
-    /// of channel.
+    /// Runs until the calling task is cancelled, the cache is closed or the server has ended the channel for good. Returns at once if the
+    /// source has no kind of channel.
     public func run() async {
-        guard !source.kinds.isEmpty else { return publish(.idle) }
+        if !source.kinds.isEmpty { await core.untilClosed { await self.keepConnected() } }
+        publish(.idle)
+    }
+
+    private func keepConnected() async {
         var failures = 0
         var kind = 0
         let returns = returns.subscribe(limit: 1)
@@ -234,7 +239,6 @@ public final class LiveSync: Sendable {
             // Another network may allow what the one before blocked.
             if await pause(wait, endedBy: returns) { (failures, kind) = (0, 0) }
         }
-        publish(.idle)
     }
 
     /// Waits for a time, or until the task is cancelled.

@@ -146,7 +146,9 @@ extension Timeline {
                 )
             }
             let time = moment.before(fetched.age).wall
-            let bytes = try await core.changing { try self.confirm(renewed, known, fetched, at: time, asked: stamp) }
+            let bytes = try await core.changing {
+                try self.confirm(renewed, known, fetched, at: time, asked: stamp.before(fetched.age))
+            }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.revalidated(resource: key.name, took, bytes: bytes))
             return true
@@ -159,7 +161,7 @@ extension Timeline {
                 )
             }
             try await core.changing { [request] in
-                try self.store(page, fetched, request, at: place, stamp, moment.before(fetched.age))
+                try self.store(page, fetched, request, at: place, stamp.before(fetched.age), moment.before(fetched.age))
             }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.fetched(resource: key.name, took))

@@ -217,7 +217,12 @@ public final class Timeline<Item: CacheEntity>: Sendable {
     // MARK: Views
 
     func view(_ snapshot: LarderResources.Snapshot<Timeline<Item>.List>) -> Timeline<Item>.Snapshot {
-        let (present, heldBackCount, list) = state.withLock { $0.reader.view(of: snapshot) }
+        let ((present, heldBackCount, list), earlier) = state.withLock { state in
+            let earlier = state.reader
+            return (state.reader.view(of: snapshot), earlier)
+        }
+        // It has values of the app, which are released without a lock.
+        withExtendedLifetime(earlier) {}
         return Timeline<Item>.Snapshot(present, list, heldBackCount, options, node)
     }
 }

@@ -1,9 +1,11 @@
-import LarderResources
+import LarderMemory
 import LarderTesting
 import LarderTime
 import SDKTestSupport
 import TestSupport
 import Testing
+
+@testable import LarderResources
 
 /// Two caches on one directory, each with a store of its own, stand for two processes: nothing of a cache is shared in memory.
 @Suite("Cache: commits of other processes", .oneMinute)
@@ -53,10 +55,10 @@ struct OtherProcessTests {
         // A commit of this process does not count as a foreign one.
         try await one.update { $0.modify(Note.self, "2") { $0.text = "c" } }
         scene.clock.advance(by: .milliseconds(100))
-        let hits = one.memoryHits.hits
+        let hits = one.core.entities.statistics.hits
         _ = try await one.snapshot(note("2"))
         _ = try await one.snapshot(note("3"))
-        #expect(one.memoryHits.hits > hits)
+        #expect(one.core.entities.statistics.hits > hits)
     }
 
     @Test func `a change applies to the value of the other process and not to the one in memory`() async throws {

@@ -98,6 +98,39 @@ struct StampTests {
         #expect(last.core.stamps.next() > stamp)
     }
 
+    /// A transform whose key is away.
+    private struct Locked: DiskStore.PayloadTransform {
+        struct NoKey: Error {}
+
+        let hasKey: Bool
+        var identifier: String { "locked" }
+
+        func encode(_ payload: [UInt8]) throws -> [UInt8] {
+            guard hasKey else { throw NoKey() }
+            return payload
+        }
+
+        func decode(_ stored: [UInt8]) throws -> [UInt8] {
+            guard hasKey else { throw NoKey() }
+            return stored
+        }
+    }
+
+    @Test func `a store whose key is away at a start continues the boots`() throws {
+        func next(_ boot: String, hasKey: Bool) throws -> Int64 {
+            var configuration = configuration(Boot(boot).source())
+            configuration.editStore { $0.transform = Locked(hasKey: hasKey) }
+            let cache = try LarderCache(configuration)
+            defer { cache.close() }
+            return cache.core.stamps.next().boot
+        }
+        #expect(try next("a", hasKey: true) == 1)
+        #expect(try next("b", hasKey: true) == 2)
+        #expect(try next("b", hasKey: false) == 2)
+        #expect(try next("c", hasKey: false) == 3)
+        #expect(try next("c", hasKey: true) == 3)
+    }
+
     @Test func `a process that goes on while the content is removed agrees with later ones about what was invalidated`()
         async throws
     {
@@ -131,7 +164,7 @@ struct StampTests {
         let cache = try LarderCache(configuration(Boot("a").source()))
         try await cache.update { $0.put(Note(id: "1", text: "a")) }
         let largest = Array("\(Stamp.bootMaximum) b".utf8)
-        try #require(cache.core.outboxDisk).write { try $0.setMetadata(largest, for: "larder.boot") }
+        try #require(cache.core.outboxDisk).write { try $0.setPlainMetadata(largest, for: "larder.boot") }
         cache.close()
         let again = try LarderCache(configuration(Boot("c").source()))
         #expect(again.core.stamps.next().boot == 1)

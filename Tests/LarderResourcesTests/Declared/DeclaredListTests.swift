@@ -1,4 +1,6 @@
 import LarderEvents
+import LarderStorage
+import LarderTesting
 import LarderTime
 import SDKTestSupport
 import Synchronization
@@ -243,5 +245,20 @@ struct DeclaredListTests {
         while let snapshot = await snapshots.next(isolation: nil) {
             if snapshot.value?.items.first?.id == "j3" { break }
         }
+    }
+
+    @Test func `lists for which the store is too small do not ask in turns for ever`() async throws {
+        for status in 0...1 { for rank in 0..<80 { board.set(status: status, rank: rank) } }
+        var configuration = scene.configuration()
+        configuration.editStore {
+            $0.bytesMaximum = 30_000
+            $0.freeBytesMinimum = 0
+        }
+        configuration.memoryEntriesMaximum = 64
+        let cache = try LarderCache(configuration)
+        let seen = (0...1).map { SequenceRecorder(cache.snapshots(board.resource($0))) }
+        await rest()
+        #expect(board.state.withLock { $0.requests } < 100)
+        withExtendedLifetime(seen) {}
     }
 }

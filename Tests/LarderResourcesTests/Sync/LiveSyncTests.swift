@@ -239,4 +239,53 @@ struct LiveSyncTests {
         receiving.cancel()
         _ = await receiving.result
     }
+
+    @Test(arguments: [false, true])
+    func `it ends with its cache`(_ isStarted: Bool) async throws {
+        let cache = try scene.cache()
+        let channel = ScriptedChannel([.update { $0.put(Note(1)) }])
+        let opened = Mutex(0)
+        let source = LiveSync.Source([.eventStream]) { _, _ throws(LarderError) in
+            opened.withLock { $0 += 1 }
+            return channel
+        }
+        let live = LiveSync(source, in: cache) { _ in }
+        let states = SequenceRecorder(live.states)
+        let running = isStarted ? nil : Task { await live.run() }
+        if isStarted { live.start() }
+        await channel.isDrained.value(ifCancelled: ())
+        cache.close()
+        await rest()
+        #expect(live.state == .idle)
+        cache.networkReturned()
+        scene.clock.advance(by: .seconds(120))
+        await rest()
+        #expect(live.state == .idle && opened.withLock { $0 } == 1)
+        live.stop()
+        running?.cancel()
+        withExtendedLifetime(states) {}
+    }
+
+    @Test func `a feed of a closed cache is not read`() async throws {
+        let cache = try scene.cache()
+        let reads = Mutex(0)
+        let feed = ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                reads.withLock { $0 += 1 }
+                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in
+                reads.withLock { $0 += 1 }
+                return ChangeFeed.Batch(nextToken: "1")
+            },
+            invalidateAll: { _ in }
+        )
+        let sync = ChangeSync(feed, into: cache)
+        try await sync.catchUp()
+        let before = reads.withLock { $0 }
+        cache.close()
+        let error = await #expect(throws: LarderError.self) { try await sync.catchUp() }
+        #expect(error?.code == .closed && reads.withLock { $0 } == before)
+    }
 }
