@@ -203,7 +203,7 @@ struct DiskSecretTests {
         try FileManager.default.copyItem(atPath: path, toPath: path + ".new")
         try store.setSecret(nil, for: "session")
         #expect(!isFound())
-        try secret.withUnsafeBytes { try Data($0).write(to: URL(filePath: path + ".new")) }
+        try Data(secret).write(to: URL(filePath: path + ".new"))
         try store.setSecret(nil, for: "session")
         #expect(!isFound())
     }

@@ -70,5 +70,7 @@ extension EntityList {
 
 extension CacheEntity {
     /// The identifier that it had before the source confirmed it. An item that was created on this device may state its own: it replaces none.
-    func replacedID(_ temporaryID: (Self) -> String?) -> String? { temporaryID(self).flatMap { $0 == entityID ? nil : $0 } }
+    func replacedID(_ temporaryID: (Self) -> String?) -> String? {
+        temporaryID(self).flatMap { $0 == entityID ? nil : $0 }
+    }
 }

@@ -202,7 +202,7 @@ final class ExchangeRun: @unchecked Sendable {
 
     private func replied(_ reply: Reply) {
         for act in world.control.actors.due(facts, .after) { plane.perform(act, in: world) }
-        wait(at: [.afterCommit]) { [self] in
+        wait(at: .afterCommit) { [self] in
             pass(.reply) { [self] in
                 if let ending = ending(at: [.requestBody, .afterCommit]) {
                     trace.change { $0.hasLostSuccess = (200..<300).contains(reply.status.code) }
