@@ -335,11 +335,25 @@ extension Outbox {
         after least: Duration,
         isInDoubt: Bool
     ) {
-        let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts))
-        let wait = least + longest * core.configuration.random()
         let now = core.now()
+        // Without a session nothing can be sent: all operations wait together, longer each time that one of them was tried.
+        let isUnauthorized = error.code == .unauthorized
+        let count = state.withLock { state in
+            if !isUnauthorized {
+                state.withoutSession.count = 0
+            } else if now.uptime >= state.withoutSession.until {
+                state.withoutSession.count += 1
+            }
+            return state.withoutSession.count
+        }
+        let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts, count))
+        let wait = least + longest * core.configuration.random()
         let refusal = refusal(of: entry, error, least, now)
         state.withLock { state in
+            if isUnauthorized {
+                state.withoutSession.until = max(state.withoutSession.until, now.uptime + wait)
+                state.queue.delay(until: state.withoutSession.until)
+            }
             state.queue.update(entry.id.rawValue) { entry in
                 entry.state = isInDoubt ? .inDoubt : .pending
                 entry.isInDoubt = isInDoubt

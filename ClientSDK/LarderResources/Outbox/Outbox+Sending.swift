@@ -57,6 +57,7 @@ extension Outbox {
     /// Sends delayed operations now, except those that the server asked to delay: the network has returned.
     func clearDelays() {
         state.withLock { state in
+            state.withoutSession = (0, MonotonicTime(nanoseconds: .min))
             state.queue.clearDelays()
             state.looksForOthers = true
         }

@@ -28,6 +28,8 @@ public final class Outbox: Sendable {
         var task: Task<Void, Never>?
         var timer: Task<Void, Never>?
         var isPaused = true
+        /// How often in a row operations were not sent for lack of a session, and until when none is tried again.
+        var withoutSession = (count: 0, until: MonotonicTime(nanoseconds: .min))
         /// Whether no operation is taken any more.
         var isEnding = false
         var isClosed = false

@@ -180,6 +180,14 @@ struct OutboxQueue: Sendable {
         for scope in lanes.keys { look(at: scope) }
     }
 
+    /// Delays all operations that nobody waits for.
+    mutating func delay(until due: MonotonicTime) {
+        for (id, entry) in entriesByID where entry.due < due && operation(entry.operation)?.isThrough != true {
+            entriesByID[id]?.due = due
+        }
+        for scope in lanes.keys { look(at: scope) }
+    }
+
     // MARK: Sending
 
     /// The kinds of the operations that can be sent.

@@ -48,6 +48,23 @@ struct OutboxDrainTests {
         #expect(try await drained(again, within: .seconds(5)) == [.unregistered])
     }
 
+    @Test func `without a session all operations wait together, and none is tried after the other`() async throws {
+        let cache = try scene.cache()
+        let server = LikeServer(posts: 40)
+        server.behave { _ in .lacksSession }
+        var operation = server.operation
+        operation.batchMaximum = 1
+        for index in 0..<40 { try cache.enqueue(Tap(post: "\(index)", isLike: true), operation) }
+        cache.outbox.resume()
+        // The scene's random number puts the next attempt half a second ahead.
+        #expect(try await drained(cache, within: .milliseconds(400)).allSatisfy { $0 == .postponed })
+        #expect(server.requests.count <= cache.configuration.concurrentSendsMaximum)
+        server.behave { _ in .answers }
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(server.state.withLock { $0.effects } == 40)
+    }
+
     @Test func `a drain waits for a retry within the limit`() async throws {
         let cache = try scene.cache()
         server.behave { $0 == 1 ? .isUnreachable : .answers }

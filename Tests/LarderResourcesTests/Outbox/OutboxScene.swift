@@ -33,6 +33,8 @@ final class LikeServer: Sendable {
         /// It carries out the operation, and the reply is lost.
         case losesReply
         case isUnreachable
+        /// There is no session to send with.
+        case lacksSession
         case isBusy(Duration)
         case rejects(Set<String>)
         /// It fails for a batch with this post.
@@ -63,6 +65,7 @@ final class LikeServer: Sendable {
             return state.behaviour(state.requests.count)
         }
         switch behaviour {
+        case .lacksSession: throw LarderError(.unauthorized, "sign in")
         case .isUnreachable: throw TransportError(.unreachable, "no route")
         case .isBusy(let wait):
             return attempts.map { _ in .retry(LarderError(.rejected, "busy", status: 503, retryAfter: wait)) }
