@@ -140,8 +140,10 @@ extension Device {
             }
         }
         simulation.network.set(.good, of: index)
-        guard generation == self.generation, simulation.lags.isEmpty, !machine.hadDiskTrouble, let start = latest.value,
-            let paidAt = machine.paidAt, start > paidAt, simulation.ledger.payments[count].outcome == .confirmed,
+        // A process that has just died reads nothing from its disk.
+        guard generation == self.generation, !hasDied, simulation.lags.isEmpty, !machine.hadDiskTrouble,
+            let start = latest.value, let paidAt = machine.paidAt, start > paidAt,
+            simulation.ledger.payments[count].outcome == .confirmed,
             let items = client.cache.stored(transfers)?.value?.items
         else { return }
         simulation.expect(
