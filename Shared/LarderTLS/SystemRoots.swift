@@ -10,11 +10,11 @@ enum SystemRoots {
         let file = unsafe value("SSL_CERT_FILE") ?? text(library.defaultRootsFile())
         let folders = unsafe value("SSL_CERT_DIR") ?? text(library.defaultRootsFolder())
         let isConfigured = value("SSL_CERT_FILE") != nil || value("SSL_CERT_DIR") != nil
-        var found = read(file)
+        var found = read(file, library)
         // Where a bundle has all of them, the directory has the same.
-        if found.isEmpty || isConfigured { found += folders.split(separator: ":").flatMap { readFolder(String($0)) } }
+        if found.isEmpty || isConfigured { found += folders.split(separator: ":").flatMap { readFolder(String($0), library) } }
         guard found.isEmpty, !isConfigured else { return found }
-        return bundles.lazy.map(read).first { !$0.isEmpty } ?? []
+        return bundles.lazy.map { read($0, library) }.first { !$0.isEmpty } ?? []
     }()
 
     private static let bundles = [
@@ -30,13 +30,13 @@ enum SystemRoots {
         unsafe raw.map { unsafe String(cString: $0) } ?? ""
     }
 
-    private static func read(_ path: String) -> [Certificate] {
-        guard let bytes = try? readFile(path), let library = try? OpenSSL.required() else { return [] }
-        return Certificate.sound(in: bytes, library)
+    /// The certificates of a file; none if it is not there, as most of those that are tried.
+    private static func read(_ path: String, _ library: OpenSSL) -> [Certificate] {
+        do { return Certificate.sound(in: try readFile(path), library) } catch { return [] }
     }
 
     /// The files that OpenSSL would find: eight digits of a hash, a dot and a number.
-    private static func readFolder(_ path: String) -> [Certificate] {
+    private static func readFolder(_ path: String, _ library: OpenSSL) -> [Certificate] {
         guard let stream = unsafe opendir(path) else { return [] }
         defer { _ = unsafe closedir(stream) }
         var found: [Certificate] = []
@@ -47,7 +47,7 @@ enum SystemRoots {
             let parts = name.split(separator: ".", omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].count == 8, Int(parts[1]) != nil, UInt32(parts[0], radix: 16) != nil
             else { continue }
-            found += read("\(path)/\(name)")
+            found += read("\(path)/\(name)", library)
         }
         return found
     }

@@ -96,6 +96,7 @@ import Glibc
 
 /// Judges the peer's certificates. Called by OpenSSL for each flaw of a chain, and for each accepted certificate, for the peer's own last.
 let judgeCertificate: OpenSSL.Verify = { isAccepted, store in
+    // The library is loaded, because it calls. Without it nothing would be accepted.
     guard let library = try? OpenSSL.required() else { return 0 }
     let ssl = unsafe library.verificationData(store, library.verificationDataIndex()).map { OpaquePointer($0) }
     guard let session = unsafe TLSSession.of(ssl) else { return 0 }

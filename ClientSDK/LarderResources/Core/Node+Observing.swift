@@ -284,7 +284,9 @@ extension Node {
         if afterChange, content.facts.lacksItems || content.facts.isPartial, state.withLock({ $0.flight == nil }),
             !core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) })
         {
-            return
+            // What is on a screen is asked for again, but not at once.
+            state.withLock { $0.own.backOff.retryAt = now.uptime + .seconds(60) }
+            return owe()
         }
         for (id, options) in wanting { ask(for: id, options) }
     }

@@ -58,12 +58,8 @@ extension Outbox {
         /// Nil if it belongs to another operation or cannot be decoded, because another version of the app has written it. Only the reason and
         /// the wait are lost: the row itself says that the operation was rejected.
         init?(encoded bytes: [UInt8], for key: String) {
-            guard let stored = try? JSONDecoder().decode(Stored.self, from: Data(bytes)),
-                stored.key == key
-            else {
-                return nil
-            }
-            self.stored = stored
+            do { stored = try JSONDecoder().decode(Stored.self, from: Data(bytes)) } catch { return nil }
+            guard stored.key == key else { return nil }
         }
 
         /// The stored form, by the names of the properties.

@@ -335,25 +335,24 @@ extension Outbox {
         after least: Duration,
         isInDoubt: Bool
     ) {
-        let now = core.now()
-        // Without a session nothing can be sent: all operations wait together, longer each time that one of them was tried.
-        let isUnauthorized = error.code == .unauthorized
-        let count = state.withLock { state in
-            if !isUnauthorized {
-                state.withoutSession.count = 0
-            } else if now.uptime >= state.withoutSession.until {
-                state.withoutSession.count += 1
-            }
-            return state.withoutSession.count
-        }
-        let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts, count))
-        let wait = least + longest * core.configuration.random()
+        let (now, jitter) = (core.now(), core.configuration.random())
         let refusal = refusal(of: entry, error, least, now)
-        state.withLock { state in
-            if isUnauthorized {
-                state.withoutSession.until = max(state.withoutSession.until, now.uptime + wait)
-                state.queue.delay(until: state.withoutSession.until)
+        let wait = state.withLock { state in
+            // Without a session nothing can be sent: all operations wait together, longer each time that one of them was tried.
+            let isUnauthorized = error.code == .unauthorized
+            var known = state.withoutSession
+            if !isUnauthorized {
+                known.count = 0
+            } else if now.uptime >= known.until {
+                known.count += 1
             }
+            let longest = operation.retry.backoffMaximum(attempt: max(1, entry.attempts, known.count))
+            let wait = least + longest * jitter
+            if isUnauthorized {
+                known.until = max(known.until, now.uptime + wait)
+                state.queue.delay(until: known.until)
+            }
+            state.withoutSession = known
             state.queue.update(entry.id.rawValue) { entry in
                 entry.state = isInDoubt ? .inDoubt : .pending
                 entry.isInDoubt = isInDoubt
@@ -363,6 +362,7 @@ extension Outbox {
                 if least > .zero { entry.heldUntil = now.uptime + least }
                 entry.refusal = refusal
             }
+            return wait
         }
         core.configuration.onEvent(.postponed(operation: operation.name, entry.id, error, wait))
     }

@@ -20,8 +20,11 @@ extension ControlPlane {
     /// handles it.
     func keyInFlight(of request: Request, _ owner: WorldExchange) -> String? {
         guard !request.method.isSafe, hasDomain || !owner.customRoutes.accepting(request.method).isEmpty,
-            let text = request.fields.combined(.idempotencyKey), let key = try? Idempotency.parse(text)
+            let text = request.fields.combined(.idempotencyKey)
         else { return nil }
+        let key: String
+        // The route rejects a malformed one, with the reason.
+        do { key = try Idempotency.parse(text) } catch { return nil }
         return "\(owner.viewer) \(request.method) \(request.pathText) \(key)"
     }
 

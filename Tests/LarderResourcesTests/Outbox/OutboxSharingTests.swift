@@ -62,16 +62,22 @@ struct OutboxSharingTests {
         for post in ["1", "2"] { #expect(try await mine(two, post)) }
     }
 
-    @Test
-    func `while another process holds the lock operations are kept, and the lock is requested with growing delays`()
-        async throws
-    {
+    /// A cache whose outbox runs while another process has the lock.
+    private func contended() throws -> (ManualProcessLock, LarderCache) {
         let lock = ManualProcessLock()
         var configuration = scene.configuration()
         configuration.outboxLock = lock.handle()
         let cache = try LarderCache(configuration)
         lock.seize()
         cache.outbox.resume()
+        return (lock, cache)
+    }
+
+    @Test
+    func `while another process holds the lock operations are kept, and the lock is requested with growing delays`()
+        async throws
+    {
+        let (lock, cache) = try contended()
         try cache.enqueue(Tap(post: "1", isLike: true), server.operation)
         // By the scene's random number 75 ms, doubled each time.
         for (count, wait) in [(1, 75), (2, 150), (3, 300)] {
@@ -435,12 +441,7 @@ struct OutboxSharingTests {
     @Test func `an awaited write ends unsent when another process keeps the lock for longer than its timeout`()
         async throws
     {
-        let lock = ManualProcessLock()
-        var configuration = scene.configuration()
-        configuration.outboxLock = lock.handle()
-        let cache = try LarderCache(configuration)
-        lock.seize()
-        cache.outbox.resume()
+        let (lock, cache) = try contended()
         let pay = WriteThrough<Tap, Int>("pay", scope: { $0.post }) { _ in .accepted(1) }
         let receipt = Task { try await cache.commit(Tap(post: "1", isLike: true), pay) }
         await lock.waitForRejections(1)
@@ -451,12 +452,7 @@ struct OutboxSharingTests {
     }
 
     @Test func `a process that has nothing to send does not ask for the lock of another one`() async throws {
-        let lock = ManualProcessLock()
-        var configuration = scene.configuration()
-        configuration.outboxLock = lock.handle()
-        let cache = try LarderCache(configuration)
-        lock.seize()
-        cache.outbox.resume()
+        let (lock, cache) = try contended()
         let id = try #require(try cache.enqueue(Tap(post: "1", isLike: true), server.operation))
         await lock.waitForRejections(1)
         try await scene.clock.waitForSleepers()

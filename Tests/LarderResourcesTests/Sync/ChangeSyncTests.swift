@@ -309,12 +309,7 @@ struct ChangeSyncTests {
             }
         }
         let cache = try scene.cache()
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet()
         let source = LiveSync.Source([.webSocket, .eventStream]) { kind, _ throws(LarderError) in
             opened.withLock { $0.append(kind) }
             return Greeting()
@@ -337,15 +332,7 @@ struct ChangeSyncTests {
 
     @Test func `a greeting with the stored token says that there are no more changes`() async throws {
         let reads = Mutex(0)
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in
-                reads.withLock { $0 += 1 }
-                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
-            },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet { _ in reads.withLock { $0 += 1 } }
         let before = try scene.cache()
         try await ChangeSync(feed, into: before).catchUp()
         before.close()
@@ -397,12 +384,7 @@ struct ChangeSyncTests {
             failures.withLock { $0.append(error.code) }
         }
         let cache = try LarderCache(configuration)
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet()
         let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
             throw LarderError(.rejected, "The server has no live channel.", status: 403)
         }
@@ -418,12 +400,7 @@ struct ChangeSyncTests {
 
     @Test func `a live sync without channel kinds returns at once`() async throws {
         let cache = try scene.cache()
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet()
         let source = LiveSync.Source([]) { _, _ throws(LarderError) in throw LarderError(.invalidArgument, "not opened")
         }
         let live = LiveSync(ChangeSync(feed, into: cache), source, in: cache)

@@ -18,12 +18,7 @@ struct LiveSyncTests {
         let cache = try scene.cache()
         let clock = scene.clock
         let opened = Mutex<[MonotonicTime]>([])
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in ChangeFeed.Batch([], nextToken: token, hasMore: false) },
-            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet()
         let source = LiveSync.Source([.webSocket]) { _, _ throws(LarderError) in
             opened.withLock { $0.append(clock.uptime) }
             throw LarderError(.offline, "The server is busy.", status: 503, retryAfter: .seconds(60))
@@ -269,23 +264,33 @@ struct LiveSyncTests {
     @Test func `a feed of a closed cache is not read`() async throws {
         let cache = try scene.cache()
         let reads = Mutex(0)
-        let feed = ChangeFeed(
-            "test",
-            read: { token throws(LarderError) in
-                reads.withLock { $0 += 1 }
-                return ChangeFeed.Batch([], nextToken: token, hasMore: false)
-            },
-            present: { () throws(LarderError) in
-                reads.withLock { $0 += 1 }
-                return ChangeFeed.Batch(nextToken: "1")
-            },
-            invalidateAll: { _ in }
-        )
+        let feed = ChangeFeed.quiet(onRead: { _ in reads.withLock { $0 += 1 } }, onPresent: { reads.withLock { $0 += 1 } })
         let sync = ChangeSync(feed, into: cache)
         try await sync.catchUp()
         let before = reads.withLock { $0 }
         cache.close()
         let error = await #expect(throws: LarderError.self) { try await sync.catchUp() }
         #expect(error?.code == .closed && reads.withLock { $0 } == before)
+    }
+}
+
+extension ChangeFeed {
+    /// A feed of no changes, whose first token is "1".
+    static func quiet(
+        onRead: @escaping @Sendable (_ token: String) -> Void = { _ in },
+        onPresent: @escaping @Sendable () -> Void = {}
+    ) -> ChangeFeed {
+        ChangeFeed(
+            "test",
+            read: { token throws(LarderError) in
+                onRead(token)
+                return Batch([], nextToken: token, hasMore: false)
+            },
+            present: { () throws(LarderError) in
+                onPresent()
+                return Batch(nextToken: "1")
+            },
+            invalidateAll: { _ in }
+        )
     }
 }
