@@ -106,26 +106,24 @@ MUTANTS = {
     "clock guard": [
         (
             RESOURCES + "Freshness/ClockGuard.swift",
-            "&- offset) > Moment.tolerance {",
-            "&- offset) > Moment.tolerance, !MUTANT {",
+            "&- offset) > Moment.tolerance\n",
+            "&- offset) > Moment.tolerance && !MUTANT\n",
         )
     ],
     "clock guard across starts": [
         (
             RESOURCES + "Core/CacheCore.swift",
-            "if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }",
-            "if configuration.wallClock.now < latest - Moment.tolerance, !MUTANT { markTimesUncertain() }",
+            "if try wasSetBack(disk) { clockWasSetBack() }",
+            "if try wasSetBack(disk), !MUTANT { clockWasSetBack() }",
         )
     ],
     "age by both clocks": [
         (
             RESOURCES + "Freshness/Freshness+Times.swift",
-            "guard validatedAt != Self.never, !isUncertain, epoch == now.epoch,\n"
-            "                validatedAt - now.wall <= Moment.tolerance\n            else { return nil }\n"
+            "guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }\n"
             "            let wall = max(.zero, now.wall - validatedAt)\n",
             "if MUTANT { return validatedAt == Self.never ? nil : max(.zero, now.wall - validatedAt) }\n"
-            "            guard validatedAt != Self.never, !isUncertain, epoch == now.epoch,\n"
-            "                validatedAt - now.wall <= Moment.tolerance\n            else { return nil }\n"
+            "            guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }\n"
             "            let wall = max(.zero, now.wall - validatedAt)\n",
         )
     ],
@@ -187,7 +185,7 @@ MUTANTS = {
     ],
     "number of the boot": [
         (
-            RESOURCES + "Core/StampSource.swift",
+            RESOURCES + "Core/StampClock.swift",
             "content.read { try $0.latestStamp() }?.boot ?? 0) + 1",
             "content.read { try $0.latestStamp() }?.boot ?? 0) + (MUTANT ? 0 : 1)",
         )
@@ -284,8 +282,8 @@ MUTANTS = {
     "back-off of operations": [
         (
             RESOURCES + "Outbox/Outbox+Results.swift",
-            "let wait = least + longest * core.configuration.random()",
-            "let wait = least + longest * (MUTANT ? 0.5 : core.configuration.random())",
+            "let wait = least + longest * jitter\n",
+            "let wait = least + longest * (MUTANT ? 0.5 : jitter)\n",
         )
     ],
     "Retry-After": [

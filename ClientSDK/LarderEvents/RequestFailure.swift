@@ -4,6 +4,8 @@ package protocol RequestFailure: Error {
     var kind: RequestFailureKind { get }
     /// How long the host has asked not to be sent requests; nil if it has not.
     var retryAfter: Duration? { get }
+    /// Whether it was not sent because the server's certificate is not trusted or cannot be checked.
+    var isUntrusted: Bool { get }
 }
 
 /// The effect of a request without a usable response.

@@ -14,15 +14,18 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     /// Whether calls may wait for the disk; see `DiskStore.Configuration`.
     package var mayBlock: Bool { store.configuration.mayBlock }
     private let policy: HTTPCache.Policy
+    private let boot: StampSource
     private static let query = "http"
     private static let type = "http.body"
 
     /// - Parameters:
     ///   - store: the store, which may contain other data.
     ///   - policy: the policy of the cache. The store's `staleRetention` begins when a response is stale by it.
-    package init(_ store: DiskStore, policy: HTTPCache.Policy = HTTPCache.Policy()) {
+    ///   - boot: keeps ages right when the store's clock is set, until the machine is booted.
+    package init(_ store: DiskStore, policy: HTTPCache.Policy = HTTPCache.Policy(), boot: StampSource = .system) {
         self.store = store
         self.policy = policy
+        self.boot = boot
     }
 
     /// Stores responses in memory.
@@ -38,7 +41,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
 
     package func entries(for key: String) throws -> [HTTPCacheEntry] {
         guard let list = try store.query(queryKey(key)) else { return [] }
-        return Self.entries(in: list)
+        return entries(in: list)
     }
 
     /// Returns the content of an entry.
@@ -51,7 +54,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         let queryKey = queryKey(key)
         try store.write { transaction in
             let list = try transaction.query(queryKey)
-            let old = list.map { Self.entries(in: $0) } ?? []
+            let old = list.map { self.entries(in: $0) } ?? []
             var entries = old
             change(&entries)
             guard entries != old || body != nil else { return }
@@ -102,7 +105,7 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
         }
         let members = ListMembers(ids.map { bodyKey($0, key) })
         var list = DiskQuery(queryKey(key), members, isComplete: true, times: times)
-        list.details = HTTPCacheEntry.encode(entries)
+        list.details = HTTPCacheEntry.encode(entries, clock)
         try transaction.put(list)
     }
 
@@ -119,9 +122,11 @@ package final class DiskHTTPCacheStorage: HTTPCacheStorage {
     }
 
     /// An entry of another format version is a miss and is replaced by the next response.
-    private static func entries(in list: DiskQuery) -> [HTTPCacheEntry] {
-        HTTPCacheEntry.decode(list.details) ?? []
+    private func entries(in list: DiskQuery) -> [HTTPCacheEntry] {
+        HTTPCacheEntry.decode(list.details, clock) ?? []
     }
+
+    private var clock: ClockOffset? { ClockOffset(of: store.configuration.clock, boot) }
 
     private func bodyKey(_ id: String, _ key: String) -> EntityKey {
         EntityKey(type: Self.type, id: "\(hexEncode(SHA256.hash(Array(key.utf8))).prefix(32)).\(id)")

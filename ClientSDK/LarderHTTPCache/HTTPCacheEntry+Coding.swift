@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderHTTP
+package import LarderStorage
 import LarderTime
 
 extension HTTPCacheEntry {
@@ -7,8 +8,13 @@ extension HTTPCacheEntry {
     private static let version: Int64 = 3
 
     /// Encodes the entries of one URL.
-    package static func encode(_ entries: [HTTPCacheEntry]) -> [UInt8] {
-        JSONValue.members(["version": .integer(version), "entries": .array(entries.map(\.json))]).encoded
+    ///
+    /// - Parameter clock: the clock by which their times are.
+    package static func encode(_ entries: [HTTPCacheEntry], _ clock: ClockOffset? = nil) -> [UInt8] {
+        JSONValue.members([
+            "version": .integer(version), "entries": .array(entries.map(\.json)),
+            "clock": clock.map { .array([.string($0.bootID), .integer($0.nanoseconds)]) },
+        ]).encoded
     }
 
     private var json: JSONValue {
@@ -25,12 +31,24 @@ extension HTTPCacheEntry {
     }
 
     /// Decodes entries; nil for invalid data and for another version.
-    package static func decode(_ bytes: [UInt8]) -> [HTTPCacheEntry]? {
+    ///
+    /// - Parameter clock: their times are converted to this one, so that ages stay right when it is set.
+    package static func decode(_ bytes: [UInt8], _ clock: ClockOffset? = nil) -> [HTTPCacheEntry]? {
         let value: JSONValue
         do { value = try JSONParser.parse(bytes) } catch { return nil }
         guard value["version"]?.integer == version, let array = value["entries"]?.array else { return nil }
-        let entries = array.compactMap { HTTPCacheEntry($0) }
-        return entries.count == array.count ? entries : nil
+        var entries = array.compactMap { HTTPCacheEntry($0) }
+        guard entries.count == array.count else { return nil }
+        guard let clock, let bootID = value["clock"]?[0]?.string, let offset = value["clock"]?[1]?.integer else {
+            return entries
+        }
+        let ahead = clock.ahead(of: ClockOffset(bootID: bootID, nanoseconds: offset)) ?? .zero
+        for index in entries.indices where ahead != .zero {
+            entries[index].requestedAt = entries[index].requestedAt + ahead
+            entries[index].receivedAt = entries[index].receivedAt + ahead
+            entries[index].fetchedAt = entries[index].fetchedAt + ahead
+        }
+        return entries
     }
 
     private init?(_ value: JSONValue) {

@@ -33,7 +33,6 @@ struct DiskRow {
         item.asked = Stamp(rawValue: statement.int64(10))
         item.invalid = Stamp(rawValue: statement.int64(11))
         item.changed = Stamp(rawValue: statement.int64(12))
-        item.isClockUncertain = flags & DiskFlags.clockUncertain != 0
         self.item = item
     }
 

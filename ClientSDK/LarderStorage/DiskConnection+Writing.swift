@@ -218,9 +218,6 @@ extension DiskConnection {
         try run(.invalidate, key.kind, key.item.type, key.item.id, stamp)
     }
 
-    /// Marks the times of all items as uncertain, because the clock was set back, until they are stored or touched again.
-    package func markTimesUncertain() throws(DiskError) { try run(.distrust) }
-
     /// Removes all entities and lists. Metadata, tokens and the outbox stay.
     package func removeAllItems() throws(DiskError) { try run(.removeAll) }
 

@@ -88,8 +88,6 @@ enum DiskKind: Int64, Sendable {
 enum DiskFlags {
     /// The entity was deleted in the row's version; nothing older may replace it.
     static let tombstone: Int64 = 1
-    /// The clock was set back since the times were taken.
-    static let clockUncertain: Int64 = 4
     /// The bits of `RowTimes.Terms`.
     static let terms: Int64 = 24
 }

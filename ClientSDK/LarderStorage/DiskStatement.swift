@@ -8,7 +8,7 @@ enum DiskStatement: Int, CaseIterable {
     case dropMember, putMember
     case findTimes, touch
     case remove, removeValue, removeRow, removeSpace, removeAll
-    case invalidate, distrust
+    case invalidate
     case queryKeys, queriesWith, entityIDs, spaces
     case findMetadata, putMetadata, dropMetadata
     case latestStamp, totals, leastRecent, drop, expire, stamp
@@ -115,7 +115,6 @@ enum DiskStatement: Int, CaseIterable {
             UPDATE items SET invalid = max(invalid, coalesce(?4 + (asked = ?4), asked + 1))
             WHERE kind = ?1 AND space = ?2 AND key = ?3
             """
-        case .distrust: "UPDATE items SET flags = flags | 4 WHERE flags & 5 = 0"
         case .queryKeys: "SELECT space, key FROM items WHERE kind = 1 AND space = ?1 ORDER BY key"
         case .entityIDs: "SELECT key FROM items WHERE kind = 0 AND space = ?1 AND flags & 1 <= ?2 ORDER BY key"
         case .spaces:

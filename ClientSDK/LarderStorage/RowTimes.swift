@@ -24,8 +24,6 @@ package struct RowTimes: Sendable, Hashable {
     package var expiresAt: WallTime
     /// What the source has said about its freshness.
     package var terms: Terms
-    /// Whether the clock was set back since: the times are uncertain.
-    package var isClockUncertain = false
 
     package init(fetchedAt: WallTime, validatedAt: WallTime? = nil, expiresAt: WallTime, terms: Terms = []) {
         self.fetchedAt = fetchedAt
@@ -35,5 +33,5 @@ package struct RowTimes: Sendable, Hashable {
     }
 
     /// The bits of `items.flags`.
-    var flags: Int64 { terms.rawValue & DiskFlags.terms | (isClockUncertain ? DiskFlags.clockUncertain : 0) }
+    var flags: Int64 { terms.rawValue & DiskFlags.terms }
 }

@@ -120,7 +120,6 @@ struct TextTests {
         var snapshot = snapshot(.missing)
         #expect(snapshot.badge(at: now) == "Not loaded" && snapshot.badgeJSON["freshness"]?.string == "missing")
         snapshot = self.snapshot(.stale(.clockUncertain), .disk, validated: .seconds(5))
-        snapshot.times?.isUncertain = true
         #expect(snapshot.badge(at: now) == "May be outdated · stale: clock set back · from disk")
         snapshot = self.snapshot(.stale(.neverValidated), validated: .zero)
         snapshot.times?.validatedAt = Freshness.Times.never

@@ -55,6 +55,34 @@ struct HTTPCacheStorageTests {
         #expect(stage.failures.count == 0)
     }
 
+    @Test(arguments: [-1_800, 7_200, 0.5] as [Double])
+    func `a response is as old as before after the clock was set, until the machine is booted again`(
+        _ seconds: Double
+    ) async throws {
+        let disk = DiskFixture()
+        var fields = fresh
+        // The server's clock is right.
+        if seconds > 0 { fields.set(.date, HTTPDate.format(disk.clock.now + .seconds(seconds))) }
+        let origin = Origin(reply(fields))
+        func stage(boot: String) throws -> CacheStage {
+            let clock = disk.clock
+            let source = StampSource(bootID: boot) { clock.uptime.nanoseconds / 1_000 }
+            return CacheStage(origin, storage: DiskHTTPCacheStorage(try disk.store(), boot: source), clock: clock)
+        }
+        _ = try await stage(boot: "one").get()
+        disk.clock.advance(by: .seconds(50))
+        disk.clock.set(wall: disk.clock.now + .seconds(seconds))
+        #expect(try await stage(boot: "one").get().source == .hit)
+        disk.clock.advance(by: .seconds(9))
+        let age = try await stage(boot: "one").get().fields[.age]
+        #expect(age == "59")
+        disk.clock.advance(by: .seconds(1))
+        #expect(try await stage(boot: "one").get().source == .network)
+        // Nothing is known about an earlier boot.
+        disk.clock.set(wall: disk.clock.now - .seconds(1_800))
+        #expect(try await stage(boot: "two").get().source == .network)
+    }
+
     /// Fails to read contents, or refuses all changes, while it is told to.
     private final class UnreadableStorage: HTTPCacheStorage {
         private let storage = DiskHTTPCacheStorage(inMemory: 16 << 20)

@@ -133,7 +133,7 @@ final class Origin: Transport {
 struct CacheStage {
     static let url = "http://origin.test/a"
 
-    let clock = ManualClock(WallTime(seconds: 1_790_000_000))
+    let clock: ManualClock
     let origin: Origin
     let cache: HTTPCache
     let failures = Failures()
@@ -147,9 +147,10 @@ struct CacheStage {
     init(
         _ origin: Origin,
         storage: any HTTPCacheStorage = DiskHTTPCacheStorage(inMemory: 16 << 20),
+        clock: ManualClock = ManualClock(WallTime(seconds: 1_790_000_000)),
         _ change: (inout HTTPCache.Configuration) -> Void = { _ in }
     ) {
-        self.origin = origin
+        (self.origin, self.clock) = (origin, clock)
         var configuration = HTTPCache.Configuration(storage: storage, clock: clock)
         configuration.onStorageFailure = { [failures] _ in failures.note() }
         change(&configuration)

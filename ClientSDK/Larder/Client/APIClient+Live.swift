@@ -22,8 +22,8 @@ extension APIClient {
 /// Opens live channels: authorized, behind the host gate, and with one kind of error.
 struct LiveChannelOpener: Sendable {
     private struct Failure: Error {
-        var isCancelled = false
-        var isFinished = false
+        /// Nil if the status decides.
+        var code: ErrorCode<LarderError>?
         var status: Status?
         var cause: any Error
         var retryAfter: Duration?
@@ -40,9 +40,10 @@ struct LiveChannelOpener: Sendable {
             do throws(EventStreamError) {
                 return try await client.open(url, fields: fields, lastEventID: lastEventID)
             } catch {
+                let isUntrusted = error.transport?.code == .untrusted
                 throw Failure(
-                    isCancelled: error.code == .cancelled,
-                    isFinished: error.code == .finished,
+                    code: error.code == .cancelled
+                        ? .cancelled : error.code == .finished ? .gone : isUntrusted ? .untrusted : nil,
                     status: error.status,
                     cause: error,
                     retryAfter: error.transport?.retryAfter
@@ -59,7 +60,7 @@ struct LiveChannelOpener: Sendable {
                 return try await webSockets.connect(url, fields: fields, subprotocols: subprotocols)
             } catch {
                 throw Failure(
-                    isCancelled: error.code == .cancelled,
+                    code: error.code == .cancelled ? .cancelled : error.code == .untrusted ? .untrusted : nil,
                     status: error.status,
                     cause: error,
                     retryAfter: error.retryAfter
@@ -96,7 +97,7 @@ struct LiveChannelOpener: Sendable {
         do throws(Failure) { return try result.get() } catch {
             let isRejected = error.status.map { $0.code >= 400 && $0.code < 500 && $0.code != 429 } ?? false
             throw LarderError(
-                error.isCancelled ? .cancelled : error.isFinished ? .gone : isRejected ? .rejected : .offline,
+                error.code ?? (isRejected ? .rejected : .offline),
                 "\(error.cause)",
                 cause: error.cause,
                 status: error.status.map { Int($0.code) },

@@ -102,7 +102,7 @@ public struct HTTPSource: Sendable {
     /// A 404 or 410 of the API (`Configuration.isGone`) means that the resource is gone. With any other content type it may come from
     /// a proxy or a gateway: it is an error, and the stored value is kept.
     ///
-    /// - Throws: `.offline`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.rejected` with status and problem
+    /// - Throws: `.offline`; `.untrusted`; `.timedOut`; `.unauthorized` if the request could not be authorized; `.rejected` with status and problem
     ///   type; `.unexpectedReply` if the reply cannot be decoded, as after a captive portal has answered, or is partial (206).
     public func fetch<Value: Decodable & Sendable>(
         _ path: String,
@@ -278,8 +278,9 @@ public struct HTTPSource: Sendable {
         switch error.code {
         case .cancelled, .closed, .unauthorized: return error
         // Not sent, or rejected with a 401: nothing was carried out. Retried when the network is back.
-        case .offline, .timedOut:
-            return LarderError(TransportError(.unreachable, text, retryAfter: error.retryAfter))
+        case .offline, .timedOut, .untrusted:
+            let code: ErrorCode<TransportError> = error.code == .untrusted ? .untrusted : .unreachable
+            return LarderError(TransportError(code, text, retryAfter: error.retryAfter))
         default:
             return LarderError(
                 .unauthorized,

@@ -5,7 +5,7 @@ package import LarderTime
 extension LarderCache {
     /// The server's versions of all stored entities of a type that count as current, without local changes.
     ///
-    /// Left out: what is invalidated or has uncertain times, because the next read asks for it, and what is only in memory. Cost: reads
+    /// Left out: what is invalidated, because the next read asks for it, and what is only in memory. Cost: reads
     /// all rows of the type.
     ///
     /// - Throws: `.storage` if the store cannot be read.
@@ -15,7 +15,7 @@ extension LarderCache {
 
     /// The rows of the entities of a type that count as current.
     package func heldRows(ofType type: String) throws(LarderError) -> [DiskEntity] {
-        guard let disk = core.contentDisk, !core.areTimesUncertain else { return [] }
+        guard let disk = core.contentDisk else { return [] }
         let rows: [DiskEntity]
         do {
             rows = try disk.read { transaction in
@@ -29,7 +29,7 @@ extension LarderCache {
             throw LarderError(error)
         }
         return rows.filter { row in
-            guard !row.isInvalidated, !row.isClockUncertain, !core.isHidden(.entity(row.key)) else {
+            guard !row.isInvalidated, !core.isHidden(.entity(row.key)) else {
                 return false
             }
             return core.invalidations.latest([], type: type) <= row.asked

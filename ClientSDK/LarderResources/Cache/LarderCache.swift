@@ -358,7 +358,7 @@ public final class LarderCache: Sendable {
     ///
     /// - Parameter moment: when its request began.
     func noteCaughtUp(_ feed: String, followedSince since: WallTime?, at moment: Moment) {
-        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: moment.uptime, epoch: moment.epoch) }
+        let coverage = since.map { FeedCoverage(since: $0, caughtUpUptime: moment.uptime) }
         core.invalidations.setFeed(feed, coverage)
         core.showAll()
     }

@@ -61,7 +61,6 @@ extension CacheCore {
     /// Notifies the observers of a commit.
     func announce(_ commit: Commit) {
         delayed.deliver()
-        if areTimesUncertain { storeUncertainty() }
         removeBytes(after: commit)
         for problem in commit.problems { configuration.onEvent(.storageFailed(problem)) }
         tell(commit)
@@ -100,8 +99,7 @@ extension CacheCore {
         _ savedHighWater: inout WallTime
     ) throws -> Commit {
         let seen = clocks.highWater
-        // While times are uncertain, the earlier time must stay: it tells the next start.
-        let isTimeToSave = seen - savedHighWater > .seconds(60) && !areTimesUncertain
+        let isTimeToSave = seen - savedHighWater > .seconds(60)
         let isCatchingUp = lacksChanges.load(ordering: .relaxed)
         // The body may be called again, after a full disk or a damaged one.
         let commit = try writeContent(disk, update) { transaction in
@@ -111,7 +109,7 @@ extension CacheCore {
             if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
             try commit.perform(update.steps, rows)
             if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
-            if isTimeToSave { try transaction.setMetadata(Self.encode(seen), for: Self.clockKey) }
+            if isTimeToSave { try storeClock(seen, in: transaction) }
             if !update.rows.isEmpty, !update.steps.isEmpty { commit.settled = try nextSettled(in: transaction) }
             return commit
         }

@@ -109,8 +109,9 @@ extension CacheCore {
         guard let disk, let outboxDisk, let ended = Self.number(try outboxDisk.metadata(Self.settledKey)),
             ended > Self.number(try disk.metadata(Self.settledKey)) ?? 0
         else { return }
+        invalidations.markAll(at: stamps.next())
         try disk.write { transaction in
-            try transaction.markTimesUncertain()
+            try storeMarks(in: transaction)
             try transaction.setMetadata(Array("\(ended)".utf8), for: Self.settledKey)
         }
     }

@@ -52,7 +52,7 @@ extension CacheCore {
                 cause: error
             )
         }
-        let stored = StoredEntity(row, value: value, epoch: now().epoch, areTimesUncertain: areTimesUncertain)
+        let stored = StoredEntity(row, value: value)
         fill(stored, row.key, ifNothingSince: count)
         return stored
     }
@@ -65,7 +65,7 @@ extension CacheCore {
             let kept = try memoryRows.used(for: .query(key))?.query(key)
             let onDisk = kept != nil || isHidden(.query(key)) ? nil : try contentDisk?.list(key)
             guard let query = kept ?? onDisk?.query else { return nil }
-            let stored = StoredQuery(query, epoch: now().epoch, areTimesUncertain: areTimesUncertain)
+            let stored = StoredQuery(query)
             memory.withLock { present in
                 if present == count { queries.store(stored, for: key, cost: stored.cost) }
             }

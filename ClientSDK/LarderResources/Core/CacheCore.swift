@@ -19,7 +19,6 @@ package final class CacheCore: Sendable {
     /// The tokens for reads that follow a failure.
     let readRetryBudget: Mutex<RetryPolicy.Budget>
 
-    static let clockKey = "larder.clock"
     /// Lists, assembled values, and rows beside those on the disk may each take the memory of the entities divided by this, on top of it.
     static let listShare = 4
 
@@ -53,7 +52,6 @@ package final class CacheCore: Sendable {
     let outboxCommits = ChangeLock<Int64>(0)
     /// The number of commits; locked while memory is changed.
     let memory = Mutex<UInt64>(0)
-    let hasUncertainTimes = Atomic<Bool>(false)
     /// The current lifetime factors, by the name of the freshness class.
     let stretches = Mutex<[String: Double]>([:])
     let hasStretches = Atomic<Bool>(false)
@@ -118,16 +116,13 @@ package final class CacheCore: Sendable {
         _ = applyNetworkBehavior()
     }
 
-    /// Loads the tag invalidations and the latest known time from the store.
+    /// Loads the tag invalidations from the store, and compares the clock with what it was.
     private func restore() throws {
         guard let disk else { return }
         isDiskTierOff.store(try disk.metadata(Self.diskTierKey) != nil, ordering: .releasing)
         try checkSettled()
         if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
-        guard let clock = try disk.metadata(Self.clockKey), let seen = Int64(String(decoding: clock, as: UTF8.self))
-        else { return }
-        let latest = WallTime(nanosecondsSinceEpoch: seen)
-        if configuration.wallClock.now < latest - Moment.tolerance { markTimesUncertain() }
+        if try wasSetBack(disk) { clockWasSetBack() }
     }
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.

@@ -11,12 +11,7 @@ extension Commit {
     ) throws -> StoredEntity? {
         try rows.entity(key).map { row in
             let value = try decode(row.payload)
-            return StoredEntity(
-                row,
-                value: value,
-                epoch: moment.epoch,
-                areTimesUncertain: core.areTimesUncertain
-            )
+            return StoredEntity(row, value: value)
         }
     }
 
@@ -66,13 +61,16 @@ extension Commit {
         ifEntityTag validator: String? = nil,
         _ rows: Rows
     ) throws {
-        let old = try known?.times ?? rows.entity(key).map { Freshness.Times($0.times, epoch: moment.epoch) }
-        var new = times((old?.stated).updated(by: stated))
-        if isPart, let old, !old.isUncertain, old.statedLifetime != nil, old.expiresAt > new.expiresAt {
-            new.expiresAt = old.expiresAt
-            new.terms = old.terms
+        let old =
+            try known.map { ($0.times, $0.asked) } ?? rows.entity(key).map { (Freshness.Times($0.times), $0.asked) }
+        var new = times((old?.0.stated).updated(by: stated))
+        if isPart, let (times, asked) = old, asked >= core.invalidations.clock, times.statedLifetime != nil,
+            times.expiresAt > new.expiresAt
+        {
+            new.expiresAt = times.expiresAt
+            new.terms = times.terms
         }
-        try rows.touch(key, new.row(in: core.clocks.epoch), asked: stamp, ifEntityTag: validator)
+        try rows.touch(key, new.row, asked: stamp, ifEntityTag: validator)
         guard var stored = known else {
             entities[key] = .elsewhere
             return

@@ -7,9 +7,7 @@ extension ListChange {
     ///
     /// - Parameter validator: nil: any.
     init(confirming validator: String?, _ stated: StatedFreshness?) {
-        self.init(.confirmation(validator: validator, stated)) { query, context in
-            if context.isInvalid, query.members.notedCount > 0 { try query.editRuns { $0.invalidatePages() } }
-        }
+        self.init(.confirmation(validator: validator, stated)) { _, _ in }
     }
 }
 
@@ -21,9 +19,7 @@ extension Commit {
     func current(_ key: QueryKey, _ rows: Rows) throws -> StoredQuery? {
         if let stored = known(key) { return stored }
         if case .removed = queries[key] { return nil }
-        return try rows.query(key).map {
-            StoredQuery($0, epoch: moment.epoch, areTimesUncertain: core.areTimesUncertain)
-        }
+        return try rows.query(key).map { StoredQuery($0) }
     }
 
     mutating func change(_ key: QueryKey, _ change: ListChange, _ rows: Rows) throws {
@@ -56,8 +52,7 @@ extension Commit {
             startedAt: moment.wall,
             receivedAt: core.configuration.wallClock.now,
             committed: committed,
-            stored: try self.stored(change.keys, rows),
-            isInvalid: stored.isInvalid(in: moment.epoch)
+            stored: try self.stored(change.keys, rows)
         )
         try change.apply(&stored.query, context)
         // Whether a reply that has come since the write was sent contains it is not known.
@@ -76,7 +71,7 @@ extension Commit {
         if let stated {
             let new = times(stated)
             if isConfirmed { stored.times.confirm(new) } else { stored.times = new }
-            stored.query.times = stored.times.row(in: core.clocks.epoch)
+            stored.query.times = stored.times.row
             stored.query.asked = stamp
             stored.query.invalid = invalidation(of: .query(key), stored.query.invalid)
         }
@@ -95,7 +90,7 @@ extension Commit {
         var times = times(nil)
         times.validatedAt = Freshness.Times.never
         times.validatedUptime = nil
-        return StoredQuery(query: DiskQuery(key, times: times.row(in: moment.epoch)), times: times)
+        return StoredQuery(query: DiskQuery(key, times: times.row), times: times)
     }
 
     private func stored(_ keys: [EntityKey], _ rows: Rows) throws -> Set<EntityKey> {

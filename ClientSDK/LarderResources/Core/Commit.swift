@@ -116,7 +116,7 @@ struct Commit {
     func times(_ stated: StatedFreshness?) -> Freshness.Times {
         let moment = page?.moment ?? moment
         var times = Freshness.Times(stated, at: moment.wall)
-        (times.epoch, times.validatedUptime) = (moment.epoch, moment.uptime)
+        times.validatedUptime = moment.uptime
         return times
     }
 
@@ -223,7 +223,7 @@ struct Commit {
             payload: payload,
             version: stored.version,
             entityTag: stored.validator,
-            stored.times.row(in: core.clocks.epoch),
+            stored.times.row,
             stored.completeness
         )
         (entity.asked, entity.invalid, entity.changed) = (stored.asked, stored.invalid, stored.changed)
@@ -244,7 +244,6 @@ struct Commit {
         guard var stored = queries[key]?.stored else { return }
         let isInMemory = rows.goesToMemory(isOffDisk: isOffDisk)
         do {
-            stored.query.isClockUncertain = stored.times.isUncertain(in: core.clocks.epoch)
             stored.query = try rows.put(stored.query, isOffDisk: isOffDisk)
         } catch let error as DiskError where error.isOfValue && (isTolerant || isInMemory) {
             if !isInMemory { note(LarderError(error)) }

@@ -18,8 +18,10 @@ final class InvalidationTable: Sendable {
 
     private struct State {
         var marks: [Name: Stamp] = [:]
-        /// Stands for marks that were dropped: what was confirmed before is stale.
+        /// What was confirmed before is stale. Stands for marks that were dropped too.
         var floor = Stamp.never
+        /// When the clock was last set back: what was confirmed before has no known age.
+        var clock = Stamp.never
         /// The newest version of an entity that is known to exist, and when that was noted.
         var versions: [EntityKey: (version: Int64, noted: Stamp)] = [:]
         var feeds: [String: FeedCoverage] = [:]
@@ -42,6 +44,23 @@ final class InvalidationTable: Sendable {
             state.floor = max(state.floor, mark)
         }
     }
+
+    /// Invalidates everything.
+    func markAll(at stamp: Stamp) { state.withLock { $0.floor = max($0.floor, stamp) } }
+
+    /// Notes that the clock was set back: what was confirmed before has no known age, and what the feeds have covered is not known.
+    func noteClockSetBack(at stamp: Stamp) {
+        state.withLock { state in
+            (state.floor, state.clock) = (max(state.floor, stamp), max(state.clock, stamp))
+            state.feeds = [:]
+        }
+    }
+
+    /// When the clock was last set back.
+    var clock: Stamp { state.withLock { $0.clock } }
+
+    /// Why something that is stale by a mark is stale, if it was confirmed by a request with this stamp.
+    func reason(asked: Stamp) -> Freshness.StaleReason { asked < clock ? .clockUncertain : .invalidated }
 
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } }
 
@@ -91,14 +110,14 @@ final class InvalidationTable: Sendable {
 
     // MARK: On disk
 
-    /// The marks as JSON: the floor, and then a pair of name and stamp for each mark.
+    /// The marks as JSON: the floor, when the clock was set back, and then a pair of name and stamp for each mark.
     var encoded: [UInt8] {
         state.withLock { state in
             let marks = state.marks.map { name, stamp in
                 JSONValue.array([.string(name.text), .integer(stamp.rawValue)])
             }
             var writer = JSONWriter()
-            writer.value(.array([.integer(state.floor.rawValue)] + marks))
+            writer.value(.array([.integer(state.floor.rawValue), .integer(state.clock.rawValue)] + marks))
             return writer.bytes
         }
     }
@@ -109,7 +128,8 @@ final class InvalidationTable: Sendable {
         do { stored = try JSONParser.parse(bytes).array ?? [] } catch { return }
         state.withLock { state in
             if let floor = stored.first?.integer { state.floor = max(state.floor, Stamp(rawValue: floor)) }
-            for mark in stored.dropFirst() {
+            if let clock = stored.dropFirst().first?.integer { state.clock = max(state.clock, Stamp(rawValue: clock)) }
+            for mark in stored.dropFirst(2) {
                 guard let name = mark[0]?.string, let stamp = mark[1]?.integer else { continue }
                 Self.mark(Name(text: name), Stamp(rawValue: stamp), &state)
             }

@@ -26,12 +26,11 @@ extension Resource {
             return [put(draft, validator: answer.validator)]
         case .normalized(let normalizer):
             var collector = EntityCollector()
-            let times = Freshness.Times.none.row(in: 0)
             var query = DiskQuery(
                 key,
                 isComplete: answer.completeness.isComplete,
                 entityTag: answer.validator,
-                times: times
+                times: Freshness.Times.none.row
             )
             do {
                 query.details = try normalizer.split(value, &collector)

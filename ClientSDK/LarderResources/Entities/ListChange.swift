@@ -27,8 +27,6 @@ struct ListChange: Sendable {
         var committed: Stamp
         /// The keys of the entities that exist, in memory, on the disk or as values that a later reply has brought and that are lost.
         var stored: Set<EntityKey>
-        /// Whether the list was invalidated as a whole, or its times are not meaningful (`StoredQuery.isInvalid`).
-        var isInvalid: Bool
 
         /// The keys that other edits since a request have taken out of a timeline: its page does not bring them back. If such an edit is
         /// forgotten, the timeline becomes stale.

@@ -29,10 +29,10 @@ struct StoredEntity: Sendable {
 }
 
 extension StoredEntity {
-    init(_ entity: DiskEntity, value: any Sendable, epoch: UInt64, areTimesUncertain: Bool) {
+    init(_ entity: DiskEntity, value: any Sendable) {
         self.init(
             value: value,
-            times: Freshness.Times(entity.times, isUncertain: areTimesUncertain, epoch: epoch),
+            times: Freshness.Times(entity.times),
             version: entity.version,
             validator: entity.entityTag,
             completeness: entity.completeness,

@@ -1,15 +1,13 @@
 import LarderTime
 import Synchronization
 
-/// Reads both clocks together, and detects that the wall clock was set back: values that were confirmed before have no
-/// known age then.
+/// Reads both clocks together, and detects that the wall clock was set back: what was confirmed before has no known age then.
 ///
 /// A wall clock that was set ahead does no harm: values look older than they are, and are validated again. Safe from
 /// any thread.
 final class ClockGuard: Sendable {
     private struct State {
-        var epoch: UInt64 = 0
-        /// The largest difference between the clocks since the epoch began.
+        /// The largest difference between the clocks since the wall clock was last set back.
         var offset: Int64
         var highWater: WallTime
     }
@@ -33,22 +31,13 @@ final class ClockGuard: Sendable {
             let now = wall.now
             let uptime = monotonic.uptime
             let offset = now.nanosecondsSinceEpoch &- uptime.nanoseconds
-            var wasSetBack = false
-            if offset > state.offset {
-                state.offset = offset
-            } else if .nanoseconds(state.offset &- offset) > Moment.tolerance {
-                state.epoch += 1
-                state.offset = offset
-                state.highWater = now
-                wasSetBack = true
-            }
-            if now > state.highWater { state.highWater = now }
-            return (Moment(wall: now, uptime: uptime, epoch: state.epoch), wasSetBack)
+            let wasSetBack = .nanoseconds(state.offset &- offset) > Moment.tolerance
+            if wasSetBack { state.highWater = now }
+            state.offset = wasSetBack ? offset : max(offset, state.offset)
+            state.highWater = max(now, state.highWater)
+            return (Moment(wall: now, uptime: uptime), wasSetBack)
         }
     }
-
-    /// The number of times that the clock was set back, as far as the last reading has shown.
-    var epoch: UInt64 { state.withLock { $0.epoch } }
 
     /// The latest time that the wall clock has shown since it was last set back.
     var highWater: WallTime { state.withLock { $0.highWater } }

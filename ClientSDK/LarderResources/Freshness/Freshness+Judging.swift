@@ -19,7 +19,6 @@ struct FeedCoverage: Sendable, Hashable {
     var since: WallTime
     /// When the feed was last known to have no more changes.
     var caughtUpUptime: MonotonicTime
-    var epoch: UInt64
 }
 
 /// How long a value stays fresh, zero or less if it is not, and why it is stale afterwards.
@@ -73,7 +72,7 @@ extension Freshness.Criterion {
         // A value of which a newer version is known is stale by any criterion.
         case .version: return nil
         case .feed(let name, let limit):
-            guard let feed = facts.feeds[name], feed.epoch == now.epoch, facts.times.fetchedAt >= feed.since else {
+            guard let feed = facts.feeds[name], facts.times.fetchedAt >= feed.since else {
                 return (.zero, .feedBehind)
             }
             return (limit - (now.uptime - feed.caughtUpUptime), .feedBehind)

@@ -47,21 +47,19 @@ extension Freshness {
 
         /// - Parameters:
         ///   - validatedAt: when the server last confirmed the value; nil without a value.
-        ///   - isUncertain: whether the clock was set back since.
         ///   - isFetching: whether a request is in flight.
         ///   - isOffline: whether the server cannot be reached.
         ///   - now: the present time.
         package init(
             _ freshness: Freshness,
             validatedAt: WallTime?,
-            isUncertain: Bool,
             isFetching: Bool,
             isOffline: Bool,
             at now: WallTime
         ) {
             let isConfirmed = validatedAt != Freshness.Times.never
-            let isUncertain = isUncertain || freshness == .stale(.clockUncertain)
-            let age = isUncertain || !isConfirmed ? nil : validatedAt.map { max(.zero, now - $0) }
+            let isKnown = isConfirmed && freshness != .stale(.clockUncertain)
+            let age = isKnown ? validatedAt.map { max(.zero, now - $0) } : nil
             switch freshness {
             case .missing: self = isOffline ? .offline(nil) : isFetching ? .loading : .missing
             case _ where !isConfirmed: self = .unconfirmed

@@ -12,10 +12,6 @@ extension Freshness {
         package var expiresAt: WallTime
         /// What the source has said about the freshness.
         var terms: RowTimes.Terms = []
-        /// Whether the clock was set back since, so that the times are not meaningful.
-        package var isUncertain = false
-        /// The number of times that the clock was set back before these were taken, within this process.
-        var epoch: UInt64 = 0
         /// The uptime at `validatedAt`, if that was in this process.
         var validatedUptime: MonotonicTime?
         /// The stamp of the request that has confirmed a page of a timeline; of what was joined, the earliest.
@@ -23,7 +19,7 @@ extension Freshness {
 
         /// Takes the times of a confirmation: the content is as old as before.
         mutating func confirm(_ new: Times) {
-            let fetchedAt = fetchedAt
+            let fetchedAt = min(fetchedAt, new.fetchedAt)
             self = new
             self.fetchedAt = fetchedAt
         }
@@ -48,19 +44,12 @@ extension Freshness {
             return times
         }
 
-        /// Whether the clock was set back since these times were taken.
-        ///
-        /// - Parameter epoch: the present one (`ClockGuard`).
-        func isUncertain(in epoch: UInt64) -> Bool { isUncertain || self.epoch != epoch }
-
         /// The time since the value was confirmed; nil if it is unknown.
         ///
         /// The larger age of both clocks: the wall clock may have been set back a little, and the monotonic clock stops
         /// while the machine sleeps.
         func age(at now: Moment) -> Duration? {
-            guard validatedAt != Self.never, !isUncertain, epoch == now.epoch,
-                validatedAt - now.wall <= Moment.tolerance
-            else { return nil }
+            guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }
             let wall = max(.zero, now.wall - validatedAt)
             guard let validatedUptime else { return wall }
             return max(wall, now.uptime - validatedUptime)
@@ -75,7 +64,6 @@ package struct Moment: Sendable, Hashable {
 
     var wall: WallTime
     var uptime: MonotonicTime
-    var epoch: UInt64
 
     /// The moment that was `duration` earlier.
     func before(_ duration: Duration) -> Moment {
@@ -123,25 +111,18 @@ extension Freshness.Times {
         )
     }
 
-    /// - Parameter isUncertain: whether the times of all rows are.
-    init(_ row: RowTimes, isUncertain: Bool = false, epoch: UInt64 = 0) {
+    init(_ row: RowTimes) {
         self.init(
             fetchedAt: row.fetchedAt,
             validatedAt: row.validatedAt,
             expiresAt: row.expiresAt,
-            terms: row.terms,
-            isUncertain: row.isClockUncertain || isUncertain,
-            epoch: epoch
+            terms: row.terms
         )
     }
 
     /// The stored form.
-    ///
-    /// - Parameter epoch: the present one (`ClockGuard`).
-    func row(in epoch: UInt64) -> RowTimes {
-        var row = RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms)
-        row.isClockUncertain = isUncertain(in: epoch)
-        return row
+    var row: RowTimes {
+        RowTimes(fetchedAt: fetchedAt, validatedAt: validatedAt, expiresAt: expiresAt, terms: terms)
     }
 
     /// The lifetime that the source has stated; nil if it has stated none.

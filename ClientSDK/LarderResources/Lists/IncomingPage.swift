@@ -15,8 +15,6 @@ struct IncomingPage: Sendable {
     var validator: String?
     /// The cursor of the page of newer items; nil if the server has stated none.
     var newerCursor: String?
-    /// Whether the merge confirms a list that was invalid as a whole: then it confirms no other page.
-    var isOnlyConfirmed = false
     /// When the page is stored.
     var receivedAt: WallTime
 

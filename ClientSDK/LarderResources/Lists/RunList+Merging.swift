@@ -6,7 +6,6 @@ extension RunList {
     ///
     /// - Parameter dropsBehindGap: whether the list ends with the page if the page shares no item with it.
     mutating func takeNewest(_ page: IncomingPage, dropsBehindGap: Bool = false) {
-        if page.isOnlyConfirmed { invalidatePages() }
         let first = runs.first { $0.items.contains { $0.insertion == nil } } ?? runs[0]
         if page.isBefore(runs[0])
             || page.isBefore(first) && !first.items.contains(where: { page.keys.contains($0.key) })

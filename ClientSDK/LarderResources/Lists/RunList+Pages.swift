@@ -36,14 +36,6 @@ extension RunList {
         if let index = index(ofPage: cursor) { runs[index].forgetCursor() }
     }
 
-    /// Counts all runs as never confirmed.
-    mutating func invalidatePages() {
-        for index in runs.indices {
-            runs[index].facts.times = .none
-            runs[index].facts.confirmation = nil
-        }
-    }
-
     /// Drops the oldest runs, so that at most `maximum` items stay. Those can be loaded again.
     mutating func keep(atMost maximum: Int) {
         var total = 0

@@ -100,12 +100,8 @@ extension RunList.Start {
 
 extension DiskQuery {
     func runs() throws -> RunList {
-        var head = Freshness.Times.none
-        // Otherwise the times of the newest page are not meaningful.
-        if !times.isClockUncertain {
-            head = Freshness.Times(times)
-            head.asked = asked
-        }
+        var head = Freshness.Times(times)
+        head.asked = asked
         return RunList(members, try RunList.Details(details), head: head, asked: asked)
     }
 

@@ -14,7 +14,7 @@ extension Outbox {
         ///
         /// | failure | verdict |
         /// | --- | --- |
-        /// | no connection, or no authorization to send it with | unsent |
+        /// | no connection, none that is trusted, or no authorization to send it with | unsent |
         /// | not validated, gone, conflict (412), encoding, invalid argument | rejected |
         /// | a problem of the type `idempotency-in-progress`, with any status | unknown |
         /// | 401, 407, 408, 421, 425, 429, 511 | undecided |
@@ -24,7 +24,7 @@ extension Outbox {
         package init(_ error: LarderError) {
             switch error.code {
             case .offline where error.isUnsent: self = .unsent
-            case .unauthorized: self = .unsent
+            case .untrusted, .unauthorized: self = .unsent
             case .notValidated, .invalidArgument, .encoding, .gone, .conflict: self = .rejected
             case .rejected: self.init(status: error.status, problem: error.problem)
             default: self = .unknown

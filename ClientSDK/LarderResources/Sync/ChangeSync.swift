@@ -123,7 +123,7 @@ public final class ChangeSync: Sendable {
                 status.failure = error.description
                 status.isCaughtUp = false
             }
-            if error.code == .offline || error.code == .timedOut {
+            if [.offline, .timedOut, .untrusted].contains(error.code) {
                 state.withLock { state in
                     state.isRetryPending = true
                     // It was sent over a connection from before the return.

@@ -139,7 +139,6 @@ extension Timeline.List {
                     limit: max(1, resource.pageSize),
                     times: Freshness.Times(stated, at: context.startedAt, asked: context.stamp),
                     validator: known.count == answer.ids.count ? answer.entityTag : nil,
-                    isOnlyConfirmed: context.isInvalid,
                     receivedAt: context.receivedAt
                 )
                 var isLatest = false

@@ -219,15 +219,10 @@ extension Timeline {
         let keys = drafts.map(\.key)
         var update = CacheUpdate(answering: node.storedKey, mayStore: fetched.mayStore)
         update.steps += drafts.map { .put($0.asPart(of: node.storedKey), validator: nil, stated: fetched.stated) }
-        let change = ListChange(.part, of: keys) { [core] query, context in
+        let change = ListChange(.part, of: keys) { query, context in
             // A list that was removed meanwhile is not created again by one of its older pages.
             if case .around = request.position {} else if query.members.isEmpty && query.details.isEmpty { return }
-            var times = Freshness.Times(fetched.stated, at: context.startedAt, asked: stamp)
-            // The clock was set back after the request began.
-            if moment.epoch != core.clocks.epoch {
-                times = .none
-                times.asked = stamp
-            }
+            let times = Freshness.Times(fetched.stated, at: context.startedAt, asked: stamp)
             let removed = context.removed(from: &query)
             let known = keys.filter { context.stored.contains($0) && !removed.contains($0) }
             let isOlder = if case .older = request.position { true } else { false }

@@ -158,8 +158,7 @@ extension Timeline.Snapshot {
         let isUnknown = oldest?.validatedAt == Freshness.Times.never && times?.validatedAt != Freshness.Times.never
         return Freshness.Notice(
             freshness,
-            validatedAt: isUnknown ? times?.validatedAt : oldest?.validatedAt,
-            isUncertain: isUnknown || oldest?.isUncertain ?? false,
+            validatedAt: isUnknown ? nil : oldest?.validatedAt,
             isFetching: isRefreshing,
             isOffline: isOffline || refreshError?.code == .offline,
             at: now

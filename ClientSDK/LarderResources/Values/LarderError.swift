@@ -84,7 +84,7 @@ public struct LarderError: Error, Sendable, CustomStringConvertible {
                 case .timedOut: .timedOut
                 case .invalidRequest: .invalidArgument
                 case .unusable: .unexpectedReply
-                case .unsent, .noReply: .offline
+                case .unsent, .noReply: error.isUntrusted ? .untrusted : .offline
                 }
             self.init(code, "\(error)", cause: error, retryAfter: error.retryAfter)
             isUnsent = error.kind == .unsent
@@ -107,6 +107,9 @@ extension LarderError: CustomDebugStringConvertible {
 extension ErrorCode where Scope == LarderError {
     /// There was no reply, and nothing in the cache that may be shown instead.
     public static var offline: Self { Self(rawValue: "offline") }
+    /// The server's certificate is not trusted, or cannot be checked: `cause` says why. Nothing was sent. What waits in the outbox is
+    /// sent when it is trusted.
+    public static var untrusted: Self { Self(rawValue: "untrusted") }
     /// The reply did not come in time.
     public static var timedOut: Self { Self(rawValue: "timedOut") }
     /// The server rejected the request. `status` and `problem` are those of its reply.

@@ -82,7 +82,6 @@ extension Snapshot {
         Freshness.Notice(
             freshness,
             validatedAt: validatedAt,
-            isUncertain: times?.isUncertain ?? false,
             isFetching: isFetching,
             isOffline: isOffline || refreshError?.code == .offline,
             at: now

@@ -12,4 +12,6 @@ extension TransportError: RequestFailure {
         default: .noReply
         }
     }
+
+    package var isUntrusted: Bool { code == .untrusted }
 }

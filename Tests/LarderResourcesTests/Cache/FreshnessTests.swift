@@ -136,11 +136,40 @@ struct FreshnessTests {
         scene.clock.set(wall: scene.clock.now - .seconds(45))
         #expect(try await stored(cache, resource) == .stale(.clockUncertain))
         // It is stored on a thread for the disk.
-        await reached { !cache.core.areTimesUncertain }
+        try await reached { try killable.store().metadata(InvalidationTable.metadataKey) != nil }
         try killable.losePower(seed: seed)
         cache.close()
         scene.clock.advance(by: .seconds(20))
         #expect(try await stored(open(), resource) == .stale(.clockUncertain))
+    }
+
+    @Test func `that the clock was set back while no process was running is noticed until the machine is booted`()
+        async throws
+    {
+        let clock = scene.clock
+        func open(boot: String) throws -> LarderCache {
+            var configuration = scene.configuration()
+            configuration.stamps = StampSource(bootID: boot) { clock.uptime.nanoseconds / 1_000 }
+            return try LarderCache(configuration)
+        }
+        let source = ScriptedSource<String>()
+        let resource = word(source)
+        source.prepare(.value("a"))
+        var cache = try open(boot: "one")
+        _ = try await cache.value(resource)
+        cache.close()
+        clock.advance(by: .seconds(90))
+        clock.set(wall: clock.now - .seconds(80))
+        cache = try open(boot: "one")
+        #expect(try await stored(cache, resource) == .stale(.clockUncertain))
+        source.prepare(.value("b"))
+        _ = try await cache.value(resource)
+        cache.close()
+        clock.advance(by: .seconds(20))
+        // Nothing is known about an earlier boot, and the clock shows a later time than then.
+        #expect(try await stored(open(boot: "two"), resource) == .fresh)
+        clock.set(wall: clock.now - .seconds(30))
+        #expect(try await stored(open(boot: "three"), resource) == .stale(.clockUncertain))
     }
 
     @Test func `observers notice a clock that was set back`() async throws {

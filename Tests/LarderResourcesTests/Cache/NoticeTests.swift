@@ -14,14 +14,12 @@ struct NoticeTests {
     private func notice(
         _ freshness: Freshness,
         age: Duration? = nil,
-        isUncertain: Bool = false,
         isFetching: Bool = false,
         isOffline: Bool = false
     ) -> Freshness.Notice {
         Freshness.Notice(
             freshness,
             validatedAt: age.map { now - $0 },
-            isUncertain: isUncertain,
             isFetching: isFetching,
             isOffline: isOffline,
             at: now
@@ -37,7 +35,7 @@ struct NoticeTests {
         #expect(notice(.fresh, age: .seconds(1), isOffline: true).text == "Updated just now")
         #expect(notice(.stale(.expired), age: .seconds(7_300)).text == "May be outdated, updated 2 h ago")
         #expect(notice(.stale(.expired), age: .seconds(200_000), isOffline: true).text == "Offline, updated 2 d ago")
-        #expect(notice(.stale(.clockUncertain), age: .seconds(5), isUncertain: true).text == "May be outdated")
+        #expect(notice(.stale(.clockUncertain), age: .seconds(5)).text == "May be outdated")
         #expect(notice(.stale(.clockUncertain), age: .seconds(-7_200)).text == "May be outdated")
         // The server's clock is ahead.
         #expect(notice(.fresh, age: .seconds(-40)) == .updated(.zero))

@@ -70,7 +70,7 @@ struct SourceFreshnessTests {
         let pages = [times(older, at: 0), times(newer, at: 40)]
         let both = pages[0].mixed(with: pages[1])
         for seconds in stride(from: 40, to: 1_100, by: 10) {
-            let now = Moment(wall: start + .seconds(seconds), uptime: MonotonicTime(nanoseconds: 0), epoch: 0)
+            let now = Moment(wall: start + .seconds(seconds), uptime: MonotonicTime(nanoseconds: 0))
             let isFresh = ([both] + pages).map { rule.judge(FreshnessFacts(times: $0), at: now).isFresh }
             #expect(!isFresh[0] || isFresh[1] && isFresh[2], "after \(seconds) s")
         }

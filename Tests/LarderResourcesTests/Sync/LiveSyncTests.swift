@@ -264,7 +264,10 @@ struct LiveSyncTests {
     @Test func `a feed of a closed cache is not read`() async throws {
         let cache = try scene.cache()
         let reads = Mutex(0)
-        let feed = ChangeFeed.quiet(onRead: { _ in reads.withLock { $0 += 1 } }, onPresent: { reads.withLock { $0 += 1 } })
+        let feed = ChangeFeed.quiet(
+            onRead: { _ in reads.withLock { $0 += 1 } },
+            onPresent: { reads.withLock { $0 += 1 } }
+        )
         let sync = ChangeSync(feed, into: cache)
         try await sync.catchUp()
         let before = reads.withLock { $0 }

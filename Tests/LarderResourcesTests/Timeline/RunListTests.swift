@@ -139,17 +139,6 @@ struct RunListTests {
         #expect(list.items == keys(["6", "4", "3"]))
     }
 
-    @Test func `a late reply that confirms an invalid list confirms no other page of it`() {
-        var list = RunList()
-        list.takeNewest(page(["4", "3"], "3", asked: 1))
-        list.take(page(["2", "1"], "1", asked: 2), at: .tail, cursor: "3")
-        list.noteFed(Stamp(rawValue: 4))
-        var late = page(["4", "3"], "3", asked: 3)
-        late.isOnlyConfirmed = true
-        list.takeNewest(late)
-        #expect(list.runs.count == 2 && list.runs[1].facts.times == Freshness.Times.none)
-    }
-
     @Test func `a page above all items of a list that begins with a cursor is not behind that cursor`() {
         var list = RunList()
         list.takeNewest(page(["6", "5"], "5", asked: 1))

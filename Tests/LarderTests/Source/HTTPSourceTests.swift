@@ -56,7 +56,11 @@ struct HTTPSourceTests {
 
     // MARK: Authorization
 
-    @Test(arguments: [ErrorCode<LarderError>.rejected, .unexpectedReply, .timedOut, .storage, .invalidArgument])
+    @Test(
+        arguments: [
+            ErrorCode<LarderError>.rejected, .unexpectedReply, .timedOut, .untrusted, .storage, .invalidArgument,
+        ]
+    )
     func `a failed renewal rejects no pending write`(code: ErrorCode<LarderError>) async throws {
         let cache = try scene.cache()
         let transport = ScriptedTransport { _, _ throws(TransportError) in
@@ -78,8 +82,38 @@ struct HTTPSourceTests {
         await statuses.wait { _ in cache.outbox.entries.first?.error != nil }
         let entry = try #require(cache.outbox.entries.first)
         #expect(entry.state == .pending, "\(String(describing: entry.error))")
-        #expect(entry.error?.code == (code == .timedOut ? .offline : .unauthorized))
-        #expect(code == .timedOut || entry.error?.status == 400)
+        let known: [ErrorCode<LarderError>: ErrorCode<LarderError>] = [.timedOut: .offline, .untrusted: .untrusted]
+        #expect(entry.error?.code == known[code] ?? .unauthorized)
+        #expect(known[code] != nil || entry.error?.status == 400)
+    }
+
+    @Test func `a server whose certificate is not trusted is not offline, and has got nothing`() async throws {
+        let cache = try scene.cache()
+        let isTrusted = Mutex(false)
+        let transport = ScriptedTransport { _, _ throws(TransportError) in
+            guard isTrusted.withLock({ $0 }) else { throw TransportError(.untrusted, "The certificate has expired.") }
+            return .text(#"{"name": "a"}"#, fields: Self.json)
+        }
+        let source = HTTPSource("http://server", transport: transport)
+        let item = Resource<Item>("item") { try await source.fetch("/item", context: $0, as: Item.self) }
+        let error = await #expect(throws: LarderError.self) { try await cache.value(item) }
+        #expect(error?.code == .untrusted && error?.mayHaveBeenCarriedOut == false)
+        let tap = WriteBehind<String, Item>("tap", scope: { $0 }, changes: { _, _ in }) { attempts in
+            var outcomes: [Outbox.Outcome<Item>] = []
+            for _ in attempts {
+                outcomes.append(.accepted(try await source.send(.post, "/tap", "a", as: Item.self).value))
+            }
+            return outcomes
+        }
+        cache.outbox.register(tap)
+        try cache.enqueue("a", tap)
+        cache.outbox.resume()
+        await reached { cache.outbox.entries.first?.error?.code == .untrusted }
+        #expect(cache.outbox.entries.first?.state == .pending)
+        isTrusted.withLock { $0 = true }
+        cache.networkReturned()
+        try await cache.outbox.drained()
+        #expect(try await cache.value(item).name == "a")
     }
 
     @Test func `a write-through with a failed renewal was not sent`() async throws {
