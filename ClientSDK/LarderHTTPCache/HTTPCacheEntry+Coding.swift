@@ -32,7 +32,7 @@ extension HTTPCacheEntry {
 
     /// Decodes entries; nil for invalid data and for another version.
     ///
-    /// - Parameter clock: their times are converted to this one, so that ages stay right when it is set.
+    /// - Parameter clock: their times are converted to this one, so that nothing looks younger than it is when it is set.
     package static func decode(_ bytes: [UInt8], _ clock: ClockOffset? = nil) -> [HTTPCacheEntry]? {
         let value: JSONValue
         do { value = try JSONParser.parse(bytes) } catch { return nil }
@@ -44,6 +44,9 @@ extension HTTPCacheEntry {
         }
         let ahead = clock.ahead(of: ClockOffset(bootID: bootID, nanoseconds: offset)) ?? .zero
         for index in entries.indices where ahead != .zero {
+            // The clock says less about the age than it said when the response was received.
+            let age = ResponseTerms(entries[index]).age.components.seconds
+            entries[index].fields.set(.age, "\(age)")
             entries[index].requestedAt = entries[index].requestedAt + ahead
             entries[index].receivedAt = entries[index].receivedAt + ahead
             entries[index].fetchedAt = entries[index].fetchedAt + ahead

@@ -101,7 +101,7 @@ enum DiskStatement: Int, CaseIterable {
             """
         case .touch:
             """
-            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~28 | ?6,
+            UPDATE items SET validated = ?2, expires = ?3, remove_at = ?4, sum = ?5, flags = flags & ~24 | ?6,
                 asked = max(asked, coalesce(?7, invalid))
             WHERE row = ?1
             """

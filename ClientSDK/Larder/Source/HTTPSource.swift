@@ -280,7 +280,8 @@ public struct HTTPSource: Sendable {
         // Not sent, or rejected with a 401: nothing was carried out. Retried when the network is back.
         case .offline, .timedOut, .untrusted:
             let code: ErrorCode<TransportError> = error.code == .untrusted ? .untrusted : .unreachable
-            return LarderError(TransportError(code, text, retryAfter: error.retryAfter))
+            let cause = (error.cause as? TransportError)?.cause
+            return LarderError(TransportError(code, text, retryAfter: error.retryAfter, cause: cause))
         default:
             return LarderError(
                 .unauthorized,

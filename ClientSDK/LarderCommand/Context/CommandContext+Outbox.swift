@@ -50,11 +50,13 @@ extension CommandContext {
         }
     }
 
-    /// Whether no operation can be sent: the first of each lane was rejected or found no network.
+    /// Whether no operation can be sent: the first of each lane was rejected or found no network or no server that is
+    /// trusted.
     private static func isStuck(_ entries: [Outbox.Entry]) -> Bool {
         Dictionary(grouping: entries, by: \.scope).values.allSatisfy { lane in
             guard let first = lane.first else { return true }
-            return first.state == .rejected || (first.state != .sending && first.error?.code == .offline)
+            return first.state == .rejected
+                || (first.state != .sending && [.offline, .untrusted].contains(first.error?.code))
         }
     }
 

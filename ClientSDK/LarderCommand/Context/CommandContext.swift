@@ -161,7 +161,7 @@ final class CommandContext: Sendable {
             try await client.signIn(handle: user, password: arguments.password ?? "larder")
             return .open
         } catch {
-            guard error.code == .offline || error.code == .timedOut else { throw error }
+            guard [.offline, .untrusted, .timedOut].contains(error.code) else { throw error }
             return .unreachable(error)
         }
     }

@@ -12,6 +12,7 @@ struct Failure: Error, CustomStringConvertible {
         let hint: String? =
             switch error.code {
             case .offline, .timedOut: "Check that \(server) answers (larder doctor)."
+            case .untrusted: "Check the date of this machine, and that it knows the authority of \(server)."
             case .notCached: "Remove --offline to ask \(server)."
             case .inDoubt: "'larder outbox send' retries it with the same idempotency key."
             case .unauthorized,

@@ -268,7 +268,7 @@ public final class LarderCache: Sendable {
 
     /// Sends a change to the server and waits for the result. The change is stored before its first byte is sent.
     ///
-    /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
+    /// - Throws: the error of a rejection; `.offline` or `.untrusted` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` with the operation while an earlier one
     /// of the scope is in doubt, or was rejected and blocks it (`WriteBehind.rejectionBlocksScope`); `.unregistered` while the first one of
     /// the scope is not registered; `.offline` also while the server has asked to delay the first one; `.paused` if the outbox is paused or

@@ -11,10 +11,12 @@ extension CacheCore {
         return moment
     }
 
-    /// What was confirmed before has no known age. This is stored at once, because it may not be noticed again: the clock may be later than
-    /// the last stored time after a restart.
+    /// The stamp of a reply that a cache on the way has kept for some time. Its age is known also if the clock was set back meanwhile.
+    func stamp(_ stamp: Stamp, aged age: Duration) -> Stamp { max(stamp.before(age), min(stamp, invalidations.clock)) }
+
+    /// What was confirmed before has no known age, which is marked already. The mark is stored at once, because a restart may not notice it
+    /// again: the clock may show a later time by then.
     func clockWasSetBack() {
-        invalidations.noteClockSetBack(at: stamps.next())
         for node in nodes.all { departures.keep(node.forget()) }
         // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
         delayed.tell { [self] in
@@ -29,16 +31,17 @@ extension CacheCore {
     }
 
     private func storeClock() {
-        guard let disk, !isClosed else { return }
-        let seen = clocks.highWater
-        let isStored: Void? = reporting {
-            try disk.write(.powerLoss) { transaction in
-                try storeMarks(in: transaction)
-                try storeClock(seen, in: transaction)
+        guard let disk else { return }
+        reporting {
+            try commits.withLock { saved in
+                guard !isClosed else { return }
+                // The next commit that the disk takes stores it if this fails.
+                saved = nil
+                let clock = SavedClock(seen: clocks.highWater, offset: clockOffset)
+                try disk.write(.powerLoss) { transaction in try store(clock, in: transaction) }
+                saved = clock
             }
         }
-        // The next commit that the disk takes stores it.
-        if isStored == nil { lacksChanges.store(true, ordering: .relaxed) }
     }
 
     /// Stores the invalidations together with those of other processes.
@@ -50,12 +53,13 @@ extension CacheCore {
         try transaction.setMetadata(invalidations.encoded, for: key)
     }
 
-    /// The latest time that the clock has shown, and how far it is ahead of the time since the boot.
     private static let clockKey = "larder.clock"
 
-    func storeClock(_ seen: WallTime, in transaction: DiskConnection) throws {
-        var text = "\(seen.nanosecondsSinceEpoch)"
-        if let offset = clockOffset { text += " \(offset.nanoseconds) \(offset.bootID)" }
+    /// Stores what is known about the clock, together with the marks: without them it would say that it was not set back.
+    func store(_ clock: SavedClock, in transaction: DiskConnection) throws {
+        try storeMarks(in: transaction)
+        var text = "\(clock.seen.nanosecondsSinceEpoch)"
+        if let offset = clock.offset { text += " \(offset.nanoseconds) \(offset.bootID)" }
         try transaction.setMetadata(Array(text.utf8), for: Self.clockKey)
     }
 
@@ -68,10 +72,24 @@ extension CacheCore {
         if parts.count == 3, let offset = Int64(parts[1]),
             let ahead = clockOffset?.ahead(of: ClockOffset(bootID: String(parts[2]), nanoseconds: offset))
         {
-            return ahead < .zero
+            if ahead < .zero { return true }
         }
         return configuration.wallClock.now < WallTime(nanosecondsSinceEpoch: seen) - Moment.tolerance
     }
 
-    private var clockOffset: ClockOffset? { ClockOffset(of: configuration.wallClock, configuration.stamps) }
+    var clockOffset: ClockOffset? { ClockOffset(of: configuration.wallClock, configuration.stamps) }
+}
+
+/// What is stored about the clock.
+struct SavedClock: Sendable {
+    /// The latest time that it has shown.
+    var seen: WallTime
+    /// How far it is ahead of the time since the boot; nil if that is not known.
+    var offset: ClockOffset?
+
+    /// Whether it must be stored again.
+    func isOutdated(by clock: SavedClock) -> Bool {
+        let ahead = offset.flatMap { clock.offset?.ahead(of: $0) } ?? .zero
+        return ahead != .zero || abs((clock.seen - seen).nanosecondsSaturating) > 60_000_000_000
+    }
 }

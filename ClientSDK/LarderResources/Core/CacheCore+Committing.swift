@@ -34,16 +34,20 @@ extension CacheCore {
     ) throws(LarderError) -> Commit {
         commits.requireOutside("A change to the cache")
         outboxCommits.requireOutside("A change to the cache")
-        let moment = moment ?? now()
-        let start = Commit(core: self, stamp: stamp ?? update.page?.arrived ?? stamps.next(), moment: moment)
+        // Before the moment: the clock may be set back in between.
+        let stamp = stamp ?? update.page?.arrived ?? stamps.next()
+        let now = self.now()
+        var start = Commit(core: self, stamp: stamp, moment: moment?.rebased(to: now) ?? now)
+        start.page = update.page
+        start.page?.moment = update.page?.moment.rebased(to: now) ?? now
         do {
             if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.
             outboxLock.requireOutside("A change to the cache")
             let update = update.encoded(unlessEqualTo: entities)
-            return try commits.withLock { savedHighWater in
+            return try commits.withLock { saved in
                 guard !isClosed else { throw Self.isClosedError }
-                var commit = try perform(update, start, &savedHighWater, isTolerant: isTolerant)
+                var commit = try perform(update, start, &saved, isTolerant: isTolerant)
                 guard settle != nil || !update.isContent else {
                     commit.affected = apply(commit)
                     return commit
@@ -73,16 +77,16 @@ extension CacheCore {
     private func perform(
         _ update: CacheUpdate,
         _ start: Commit,
-        _ savedHighWater: inout WallTime,
+        _ saved: inout SavedClock?,
         isTolerant: Bool
     ) throws -> Commit {
         var start = start
-        (start.isMemoryOnly, start.page) = (update.isMemoryOnly, update.page)
+        start.isMemoryOnly = update.isMemoryOnly
         start.isTolerant = isTolerant || update.toleratesValues
         var commit: Commit
         do {
             commit =
-                try disk.map { try perform(update, start, on: $0, &savedHighWater) } ?? performInMemory(update, start)
+                try disk.map { try perform(update, start, on: $0, &saved) } ?? performInMemory(update, start)
         } catch let error as DiskError where isTolerant && disk != nil && !error.isOfValue {
             lacksChanges.store(true, ordering: .relaxed)
             commit = try performInMemory(update, start)
@@ -96,10 +100,10 @@ extension CacheCore {
         _ update: CacheUpdate,
         _ start: Commit,
         on disk: DiskStore,
-        _ savedHighWater: inout WallTime
+        _ saved: inout SavedClock?
     ) throws -> Commit {
-        let seen = clocks.highWater
-        let isTimeToSave = seen - savedHighWater > .seconds(60)
+        let clock = SavedClock(seen: clocks.highWater, offset: clockOffset)
+        let isTimeToSave = saved.map { $0.isOutdated(by: clock) } ?? true
         let isCatchingUp = lacksChanges.load(ordering: .relaxed)
         // The body may be called again, after a full disk or a damaged one.
         let commit = try writeContent(disk, update) { transaction in
@@ -109,11 +113,11 @@ extension CacheCore {
             if isCatchingUp { for key in try rows.catchUp() { commit.forget(key) } }
             try commit.perform(update.steps, rows)
             if commit.hasNewMarks || isCatchingUp && invalidations.hasMarks { try storeMarks(in: transaction) }
-            if isTimeToSave { try storeClock(seen, in: transaction) }
+            if isTimeToSave { try store(clock, in: transaction) }
             if !update.rows.isEmpty, !update.steps.isEmpty { commit.settled = try nextSettled(in: transaction) }
             return commit
         }
-        if isTimeToSave { savedHighWater = seen }
+        if isTimeToSave { saved = clock }
         if isCatchingUp {
             // What is kept off the disk may have left it by this.
             hasRemovedBytes.store(true, ordering: .relaxed)

@@ -43,8 +43,8 @@ package final class CacheCore: Sendable {
     let entityObservers = OrderedObservers<@Sendable (String) -> Bool>()
     let departures = EvictionTally()
     let clocks: ClockGuard
-    /// Held during a commit. The value is the latest known time that is stored.
-    let commits = ChangeLock(WallTime(nanosecondsSinceEpoch: .min))
+    /// Held during a commit. The value is what this process has stored about the clock.
+    let commits = ChangeLock<SavedClock?>(nil)
     /// Held while operations are enqueued, coalesced, edited or removed.
     let outboxLock = ChangeLock(())
     /// Held while rows of the outbox are stored and the pending changes that they show are put into memory. Never while content is
@@ -111,7 +111,7 @@ package final class CacheCore: Sendable {
             onDeparture: { departures.note($0) }
         )
         nodes = NodeRegistry(countMaximum: max(1, entries / 4), costMaximum: bytes / Self.listShare)
-        clocks = ClockGuard(wall: configuration.wallClock, monotonic: configuration.monotonicClock)
+        clocks = ClockGuard(configuration, stamps, invalidations)
         try restore()
         _ = applyNetworkBehavior()
     }
@@ -122,7 +122,10 @@ package final class CacheCore: Sendable {
         isDiskTierOff.store(try disk.metadata(Self.diskTierKey) != nil, ordering: .releasing)
         try checkSettled()
         if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
-        if try wasSetBack(disk) { clockWasSetBack() }
+        if try wasSetBack(disk) {
+            invalidations.noteClockSetBack(at: stamps.next())
+            clockWasSetBack()
+        }
     }
 
     /// Closes the core: requests are cancelled, observations end, and nothing is written.

@@ -61,14 +61,13 @@ extension Commit {
         ifEntityTag validator: String? = nil,
         _ rows: Rows
     ) throws {
-        let old =
-            try known.map { ($0.times, $0.asked) } ?? rows.entity(key).map { (Freshness.Times($0.times), $0.asked) }
-        var new = times((old?.0.stated).updated(by: stated))
-        if isPart, let (times, asked) = old, asked >= core.invalidations.clock, times.statedLifetime != nil,
-            times.expiresAt > new.expiresAt
+        let old = try known?.times ?? rows.entity(key).map { Freshness.Times($0.times, asked: $0.asked) }
+        var new = times((old?.stated).updated(by: stated))
+        if isPart, let old, old.asked >= core.invalidations.clock, old.statedLifetime != nil,
+            old.expiresAt > new.expiresAt
         {
-            new.expiresAt = times.expiresAt
-            new.terms = times.terms
+            new.expiresAt = old.expiresAt
+            new.terms = old.terms
         }
         try rows.touch(key, new.row, asked: stamp, ifEntityTag: validator)
         guard var stored = known else {
@@ -119,6 +118,8 @@ extension Commit {
         let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
         // Whether a reply that has come since the write was sent contains it is not known.
         let isOvertaken = modifier.sentAt.map { $0 < stored.asked } ?? false
+        // Its lifetime ends by a clock that was set back since, which its row does not say.
+        if stored.times.asked < core.invalidations.clock { stored.times.terms.remove(.lifetimeStated) }
         stored.asked = max(stored.asked, stamp)
         stored.changed = committed
         if isStale { stored.invalid = stored.asked.successor }

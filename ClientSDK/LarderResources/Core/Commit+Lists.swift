@@ -54,15 +54,14 @@ extension Commit {
             committed: committed,
             stored: try self.stored(change.keys, rows)
         )
+        stored.query.isInvalidated = false
         try change.apply(&stored.query, context)
+        var isMadeStale = stored.query.isInvalidated
+        stored.query.invalid = max(stored.query.invalid, before.invalid)
         // Whether a reply that has come since the write was sent contains it is not known.
-        if let sentAt = change.sentAt, sentAt < before.asked, stored.query != before {
-            stored.query.isInvalidated = true
-        }
-        if stored.query.isInvalidated, !before.isInvalidated {
-            // No earlier request ends it.
-            stored.query.invalid = max(stored.query.invalid, stamp)
-        }
+        if let sentAt = change.sentAt, sentAt < before.asked, stored.query != before { isMadeStale = true }
+        // No earlier request ends it.
+        if isMadeStale { stored.query.invalid = max(stored.query.invalid, stamp, stored.query.asked.successor) }
         let hasChanged = stored.query != before
         // Without a change a part creates no list: a stored empty one would say that there are no items.
         guard hasChanged || stated != nil else { return }

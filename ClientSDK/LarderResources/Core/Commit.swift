@@ -115,7 +115,7 @@ struct Commit {
 
     func times(_ stated: StatedFreshness?) -> Freshness.Times {
         let moment = page?.moment ?? moment
-        var times = Freshness.Times(stated, at: moment.wall)
+        var times = Freshness.Times(stated, at: moment.wall, asked: stamp)
         times.validatedUptime = moment.uptime
         return times
     }

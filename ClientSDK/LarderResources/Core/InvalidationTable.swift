@@ -20,8 +20,6 @@ final class InvalidationTable: Sendable {
         var marks: [Name: Stamp] = [:]
         /// What was confirmed before is stale. Stands for marks that were dropped too.
         var floor = Stamp.never
-        /// When the clock was last set back: what was confirmed before has no known age.
-        var clock = Stamp.never
         /// The newest version of an entity that is known to exist, and when that was noted.
         var versions: [EntityKey: (version: Int64, noted: Stamp)] = [:]
         var feeds: [String: FeedCoverage] = [:]
@@ -31,6 +29,7 @@ final class InvalidationTable: Sendable {
     private static let marksMaximum = 1_024
     private static let versionsMaximum = 16_384
     private let state = Mutex(State())
+    private let setBack = Atomic<Int64>(Stamp.never.rawValue)
 
     /// Invalidates a name.
     func mark(_ name: Name, at stamp: Stamp) { state.withLock { Self.mark(name, stamp, &$0) } }
@@ -51,16 +50,14 @@ final class InvalidationTable: Sendable {
     /// Notes that the clock was set back: what was confirmed before has no known age, and what the feeds have covered is not known.
     func noteClockSetBack(at stamp: Stamp) {
         state.withLock { state in
-            (state.floor, state.clock) = (max(state.floor, stamp), max(state.clock, stamp))
+            state.floor = max(state.floor, stamp)
             state.feeds = [:]
+            setBack.max(stamp.rawValue, ordering: .releasing)
         }
     }
 
     /// When the clock was last set back.
-    var clock: Stamp { state.withLock { $0.clock } }
-
-    /// Why something that is stale by a mark is stale, if it was confirmed by a request with this stamp.
-    func reason(asked: Stamp) -> Freshness.StaleReason { asked < clock ? .clockUncertain : .invalidated }
+    var clock: Stamp { Stamp(rawValue: setBack.load(ordering: .acquiring)) }
 
     var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } }
 
@@ -117,7 +114,7 @@ final class InvalidationTable: Sendable {
                 JSONValue.array([.string(name.text), .integer(stamp.rawValue)])
             }
             var writer = JSONWriter()
-            writer.value(.array([.integer(state.floor.rawValue), .integer(state.clock.rawValue)] + marks))
+            writer.value(.array([.integer(state.floor.rawValue), .integer(clock.rawValue)] + marks))
             return writer.bytes
         }
     }
@@ -128,7 +125,7 @@ final class InvalidationTable: Sendable {
         do { stored = try JSONParser.parse(bytes).array ?? [] } catch { return }
         state.withLock { state in
             if let floor = stored.first?.integer { state.floor = max(state.floor, Stamp(rawValue: floor)) }
-            if let clock = stored.dropFirst().first?.integer { state.clock = max(state.clock, Stamp(rawValue: clock)) }
+            if let clock = stored.dropFirst().first?.integer { setBack.max(clock, ordering: .releasing) }
             for mark in stored.dropFirst(2) {
                 guard let name = mark[0]?.string, let stamp = mark[1]?.integer else { continue }
                 Self.mark(Name(text: name), Stamp(rawValue: stamp), &state)

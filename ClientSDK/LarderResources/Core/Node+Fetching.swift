@@ -208,7 +208,12 @@ extension Node {
                 // The changes of the commit are shown once, together with the end of the request. Later changes show themselves.
                 state.withLock { $0.answers += 1 }
                 defer { state.withLock { $0.answers -= 1 } }
-                try core.commit(update, askedAt: begun.stamp.before(fetched.age), moment: moment, isTolerant: true)
+                try core.commit(
+                    update,
+                    askedAt: core.stamp(begun.stamp, aged: fetched.age),
+                    moment: moment,
+                    isTolerant: true
+                )
                 noteUnended()
             }
             switch fetched.content {

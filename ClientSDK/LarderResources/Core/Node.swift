@@ -157,7 +157,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         if let noted = core.invalidations.newer(than: stored.version, asked: stored.asked, of: key) {
             (facts.reason, facts.invalid) = (.olderVersion, max(facts.invalid, noted))
         } else if facts.invalid > facts.asked {
-            facts.reason = core.invalidations.reason(asked: facts.asked)
+            facts.reason = .invalidated
         }
         facts.isFromDisk = found?.isFromDisk ?? false
         return Content(value, facts)
@@ -192,7 +192,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
             if hasMarks || hasVersions { known?.apply(core.invalidations, to: key) }
             return known
         }
-        (lookup.invalid, lookup.clock) = (core.invalidations.latest(tags), core.invalidations.clock)
+        lookup.invalid = core.invalidations.latest(tags)
         lookup.changes = normalizer.memberType.map { core.changes(since: stored.query, ofType: $0) }
         if let changes = lookup.changes { facts.parts.insert(changes.part) }
         let joined = core.reporting { try normalizer.join(stored.query.details, &lookup) }
@@ -220,7 +220,7 @@ final class Node<Value: Sendable & Equatable>: AnyNode {
         let invalid = max(stored.query.invalid, lookup.invalid)
         facts.lacksItems = lookup.lacksCandidates || lookup.changes?.areLost ?? false
         let isInvalidated = invalid > facts.asked || !lookup.stale.isEmpty || facts.lacksItems
-        facts.reason = isInvalidated ? core.invalidations.reason(asked: facts.asked) : nil
+        facts.reason = isInvalidated ? .invalidated : nil
         facts.invalid = lookup.stale.map(\.invalid).reduce(invalid, max)
         facts.isFromDisk = isFromDisk
         return Content(value, facts)

@@ -18,7 +18,6 @@ protocol AnyNode: AnyObject, Sendable {
     /// Shows observers the current content.
     func show()
     /// A scheduled time has come.
-    func timeCame()
     func networkReturned()
     func close()
     /// The key of the row that holds its value.

@@ -5,7 +5,7 @@ struct PulledPage: Sendable {
     /// When its request began.
     let asked: Stamp
     /// From when on its values count as confirmed.
-    let moment: Moment
+    var moment: Moment
     /// When it arrived: the stamp of all commits that store it.
     var arrived = Stamp.never
 }

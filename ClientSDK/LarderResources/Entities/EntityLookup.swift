@@ -20,8 +20,6 @@ package struct EntityLookup {
     let list: StoredQuery
     /// The latest invalidation of a tag of the index.
     var invalid = Stamp.never
-    /// When the clock was last set back.
-    var clock = Stamp.never
     /// The pages of a timeline besides the newest.
     var pages: [FreshnessFacts] = []
     let overlays: Overlays

@@ -32,7 +32,7 @@ extension StoredEntity {
     init(_ entity: DiskEntity, value: any Sendable) {
         self.init(
             value: value,
-            times: Freshness.Times(entity.times),
+            times: Freshness.Times(entity.times, asked: entity.asked),
             version: entity.version,
             validator: entity.entityTag,
             completeness: entity.completeness,

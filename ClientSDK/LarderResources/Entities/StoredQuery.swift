@@ -13,5 +13,5 @@ struct StoredQuery: Sendable {
 }
 
 extension StoredQuery {
-    init(_ query: DiskQuery) { self.init(query: query, times: Freshness.Times(query.times)) }
+    init(_ query: DiskQuery) { self.init(query: query, times: Freshness.Times(query.times, asked: query.asked)) }
 }

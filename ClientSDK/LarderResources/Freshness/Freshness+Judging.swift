@@ -29,9 +29,11 @@ extension Freshness.Rule {
     ///
     /// - Parameter fields: the fields that the reader uses.
     func judge(_ facts: FreshnessFacts, fields: Set<String> = [], at now: Moment) -> Freshness {
+        let isConfirmed = facts.times.validatedAt != Freshness.Times.never
+        let age = facts.times.age(at: now)
+        if isConfirmed, age == nil { return .stale(.clockUncertain) }
         if let reason = facts.reason { return .stale(reason) }
-        if facts.times.validatedAt == Freshness.Times.never { return .stale(.neverValidated) }
-        guard let age = facts.times.age(at: now) else { return .stale(.clockUncertain) }
+        guard let age else { return .stale(.neverValidated) }
         if let limit = limit(facts, fields, age: age, at: now), limit.remaining <= .zero { return .stale(limit.reason) }
         return facts.isPartial ? .stale(.partial) : .fresh
     }
@@ -72,7 +74,10 @@ extension Freshness.Criterion {
         // A value of which a newer version is known is stale by any criterion.
         case .version: return nil
         case .feed(let name, let limit):
-            guard let feed = facts.feeds[name], facts.times.fetchedAt >= feed.since else {
+            guard let feed = facts.feeds[name], facts.times.fetchedAt >= feed.since,
+                // Otherwise it was fetched before the clock was set back.
+                facts.times.fetchedAt <= facts.times.validatedAt
+            else {
                 return (.zero, .feedBehind)
             }
             return (limit - (now.uptime - feed.caughtUpUptime), .feedBehind)

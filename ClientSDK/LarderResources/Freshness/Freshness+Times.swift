@@ -14,12 +14,12 @@ extension Freshness {
         var terms: RowTimes.Terms = []
         /// The uptime at `validatedAt`, if that was in this process.
         var validatedUptime: MonotonicTime?
-        /// The stamp of the request that has confirmed a page of a timeline; of what was joined, the earliest.
+        /// The stamp of the request that has confirmed it; of the joined pages of a timeline, the earliest.
         var asked = Stamp.never
 
         /// Takes the times of a confirmation: the content is as old as before.
         mutating func confirm(_ new: Times) {
-            let fetchedAt = min(fetchedAt, new.fetchedAt)
+            let fetchedAt = fetchedAt
             self = new
             self.fetchedAt = fetchedAt
         }
@@ -49,7 +49,8 @@ extension Freshness {
         /// The larger age of both clocks: the wall clock may have been set back a little, and the monotonic clock stops
         /// while the machine sleeps.
         func age(at now: Moment) -> Duration? {
-            guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }
+            guard validatedAt != Self.never, asked >= now.clock, validatedAt - now.wall <= Moment.tolerance
+            else { return nil }
             let wall = max(.zero, now.wall - validatedAt)
             guard let validatedUptime else { return wall }
             return max(wall, now.uptime - validatedUptime)
@@ -64,6 +65,11 @@ package struct Moment: Sendable, Hashable {
 
     var wall: WallTime
     var uptime: MonotonicTime
+    /// When the wall clock was last set back: what was confirmed before has no known age.
+    var clock = Stamp.never
+
+    /// The same moment by the clock of a later one, if the clock was set back in between.
+    func rebased(to now: Moment) -> Moment { clock < now.clock ? now.before(now.uptime - uptime) : self }
 
     /// The moment that was `duration` earlier.
     func before(_ duration: Duration) -> Moment {
@@ -111,12 +117,13 @@ extension Freshness.Times {
         )
     }
 
-    init(_ row: RowTimes) {
+    init(_ row: RowTimes, asked: Stamp) {
         self.init(
             fetchedAt: row.fetchedAt,
             validatedAt: row.validatedAt,
             expiresAt: row.expiresAt,
-            terms: row.terms
+            terms: row.terms,
+            asked: asked
         )
     }
 

@@ -100,8 +100,7 @@ extension RunList.Start {
 
 extension DiskQuery {
     func runs() throws -> RunList {
-        var head = Freshness.Times(times)
-        head.asked = asked
+        let head = Freshness.Times(times, asked: asked)
         return RunList(members, try RunList.Details(details), head: head, asked: asked)
     }
 

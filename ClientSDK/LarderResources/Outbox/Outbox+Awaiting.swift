@@ -8,7 +8,7 @@ extension Outbox {
 
     /// Sends an operation and waits for its outcome.
     ///
-    /// - Throws: the error of a rejection; `.offline` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
+    /// - Throws: the error of a rejection; `.offline` or `.untrusted` if nothing was sent, and then nothing has changed; `.inDoubt` with the operation
     /// if the outcome is unknown, also because the cache was closed or erased meanwhile; `.conflict` while an earlier operation of the
     /// scope is in doubt, or was rejected and blocks it; `.unregistered` while the first one is not registered; `.offline` also while the
     /// server delays it; `.paused` if the outbox is paused or was never resumed; `.cancelled` also if it was dropped before it was sent;

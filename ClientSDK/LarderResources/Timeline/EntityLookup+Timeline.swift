@@ -31,7 +31,7 @@ extension EntityLookup {
                 let entity = look(type, &remark)
                 // The freshness of other pages is their own.
                 take(remark, isCounted: index == 0)
-                if remark.staleSince != nil { page.facts.reason = page.facts.reason ?? .invalidated }
+                if remark.staleSince != nil { page.facts.reason = .invalidated }
                 if remark.isMissing { page.facts.isPartial = true }
                 if let entity {
                     page.rows.append(.item(entity))
@@ -54,9 +54,10 @@ extension EntityLookup {
     /// - Parameter times: nil for the newest page, whose times are those of the list.
     private func facts(_ times: Freshness.Times?) -> FreshnessFacts {
         // A page may have been asked for before the list was invalidated, and arrived after its newest page was refreshed.
-        let asked = times?.asked ?? list.query.asked
-        let isOutdated = max(invalid, list.query.invalid) > asked || list.query.isInvalidated
-        let reason: Freshness.StaleReason = asked < clock ? .clockUncertain : .invalidated
-        return FreshnessFacts(times: times ?? list.times, reason: isOutdated ? reason : nil)
+        let isOutdated = max(invalid, list.query.invalid) > times?.asked ?? list.query.asked
+        return FreshnessFacts(
+            times: times ?? list.times,
+            reason: isOutdated || list.query.isInvalidated ? .invalidated : nil
+        )
     }
 }

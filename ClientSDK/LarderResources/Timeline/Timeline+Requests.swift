@@ -147,7 +147,7 @@ extension Timeline {
             }
             let time = moment.before(fetched.age).wall
             let bytes = try await core.changing {
-                try self.confirm(renewed, known, fetched, at: time, asked: stamp.before(fetched.age))
+                try self.confirm(renewed, known, fetched, at: time, asked: core.stamp(stamp, aged: fetched.age))
             }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.revalidated(resource: key.name, took, bytes: bytes))
@@ -161,7 +161,14 @@ extension Timeline {
                 )
             }
             try await core.changing { [request] in
-                try self.store(page, fetched, request, at: place, stamp.before(fetched.age), moment.before(fetched.age))
+                try self.store(
+                    page,
+                    fetched,
+                    request,
+                    at: place,
+                    core.stamp(stamp, aged: fetched.age),
+                    moment.before(fetched.age)
+                )
             }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.fetched(resource: key.name, took))
