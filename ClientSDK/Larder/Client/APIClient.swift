@@ -1,6 +1,5 @@
 public import LarderDevice
 import LarderEvents
-public import LarderHTTPCache
 public import LarderImages
 public import LarderResources
 public import LarderStorage
@@ -38,8 +37,6 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
-        /// Replaces what the backend says of the responses that `APIClient.http` stores, such as the lifetime of all below a path.
-        public var httpCacheRules: [HTTPCache.Rule] = []
         /// The maximum size of the files of unsent writes (`APIClient.upload`) together, in bytes.
         public var uploadBytesMaximum: Int64 = 256 << 20
         /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
