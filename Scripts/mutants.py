@@ -425,8 +425,8 @@ MUTANTS = {
     "a limit of memory that is lowered evicts at once": [
         (
             "ClientSDK/LarderImages/Pipeline/ImagePipeline.swift",
-            "        memory.setBudgets(configuration.budgets(share: share))\n",
-            "        if !MUTANT { memory.setBudgets(configuration.budgets(share: share)) }\n",
+            "        memory.setLimitsUnderPressure(.init(cost: Self.scaled(configuration.memoryBytesMaximum, by: share)))\n",
+            "        if !MUTANT { memory.setLimitsUnderPressure(.init(cost: Self.scaled(configuration.memoryBytesMaximum, by: share))) }\n",
         )
     ],
     "damaged pictures are fetched again": [
@@ -453,8 +453,8 @@ MUTANTS = {
     "pictures are erased at sign-out": [
         (
             "ClientSDK/Larder/Client/APIClient+Stores.swift",
-            "{ [images, pixels, http] + earlier }",
-            "{ [MUTANT ? nil : images, pixels, http] + earlier }",
+            "{ [images, http] + earlier }",
+            "{ [MUTANT ? nil : images, http] + earlier }",
         )
     ],
     "downloads end with the last request for them": [

@@ -4,27 +4,19 @@ import Synchronization
 /// Calls observers with values in order, one at a time, without a lock.
 package final class OrderedObservers<Value: Sendable>: Sendable {
     private struct State {
-        var observers: [UInt64: @Sendable (Value) -> Void] = [:]
-        var lastID: UInt64 = 0
         var pending: [Value] = []
         var isDelivering = false
     }
 
+    private let observers = Observers<Value>()
     private let state = Mutex(State())
 
     package init() {}
 
-    package var isEmpty: Bool { state.withLock { $0.observers.isEmpty } }
+    package var isEmpty: Bool { observers.isEmpty }
 
     package func add(_ body: @escaping @Sendable (Value) -> Void) -> EventRegistration {
-        let id = state.withLock { state in
-            state.lastID += 1
-            state.observers[state.lastID] = body
-            return state.lastID
-        }
-        return EventRegistration { [weak self] in
-            _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
-        }
+        EventRegistration(cancel: observers.add(body))
     }
 
     /// Delivers a value; a thread that is already delivering takes it over.
@@ -44,15 +36,12 @@ package final class OrderedObservers<Value: Sendable>: Sendable {
         }
         guard isMine else { return }
         while true {
-            let next = state.withLock { state -> (Value, [@Sendable (Value) -> Void])? in
-                guard !state.pending.isEmpty else {
-                    state.isDelivering = false
-                    return nil
-                }
-                return (state.pending.removeFirst(), Array(state.observers.values))
+            let next: Value? = state.withLock { state in
+                state.isDelivering = !state.pending.isEmpty
+                return state.isDelivering ? state.pending.removeFirst() : nil
             }
             guard let next else { return }
-            for observer in next.1 { observer(next.0) }
+            observers.tell(next)
         }
     }
 }

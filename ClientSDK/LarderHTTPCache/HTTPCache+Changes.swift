@@ -28,7 +28,7 @@ extension HTTPCache {
             let stream = try result.get()
             guard let url else { return stream }
             var fields = stream.fields
-            for rule in rules(request) { rule.rewrite(stream.status, &fields) }
+            configuration.correctFields(&fields, request.url)
             let isRejected = (400..<500).contains(stream.status.code) && lostCopies.isEmpty
             if !isRejected { await noteChange(request.method, url, fields) }
             return Self.rewritten(stream, fields)

@@ -1,3 +1,4 @@
+public import LarderHTTP
 public import LarderStorage
 public import LarderTime
 package import LarderTransport
@@ -9,8 +10,8 @@ extension HTTPCache {
         package var storage: any HTTPCacheStorage
         /// The choices that RFC 9111 leaves to a cache.
         public var policy = HTTPCache.Policy()
-        /// Rules that correct fields of responses.
-        public var rules: [HTTPCache.Rule] = []
+        /// Corrects the fields of a response to a URL before the cache reads and stores them. Callers see the corrected fields.
+        public var correctFields: @Sendable (_ fields: inout Fields, _ url: String) -> Void = { _, _ in }
         /// The source of the current time.
         public var clock: any WallClock
         /// Whether the device is offline. If true, no request is sent and stale responses are used unless the server

@@ -82,19 +82,16 @@ extension HTTPCache {
     ) async throws(TransportError) -> HTTPCache.Response {
         let receivedAt = configuration.clock.now
         var reply = reply
-        let rules = rules(plan.request)
-        for rule in rules { rule.rewrite(reply.status, &reply.fields) }
+        configuration.correctFields(&reply.fields, plan.request.url)
         if let target = reply.redirectedTo {
             return try await settleRedirected(plan, reply, target, ticket)
         }
         if reply.status == .notModified {
             return try await settleNotModified(plan, reply, requestedAt, receivedAt, ticket)
         }
-        guard rules.allSatisfy({ $0.accepts(reply.status, reply.fields) }),
-            plan.file?.accepts(reply.status, reply.body, false) != false
-        else {
+        if let file = plan.file, !file.accepts(reply.status, reply.body, false) {
             // Damaged content or a page of the network, such as a captive portal, does not affect the storage.
-            if let file = plan.file { discardParts(of: file) }
+            discardParts(of: file)
             let failure =
                 "Not stored: the content is not what is taken here (\(reply.fields[.contentType] ?? "no type"))."
             return staleFallback(plan, .unexpectedContent, failure, ticket, isDisconnected: true)
@@ -150,11 +147,6 @@ extension HTTPCache {
 
     func response(_ reply: TransportResponse, _ explanation: String) -> HTTPCache.Response {
         HTTPCache.Response(reply: reply, source: .network, explanation: explanation)
-    }
-
-    func rules(_ request: TransportRequest) -> [HTTPCache.Rule] {
-        guard !configuration.rules.isEmpty, let url = HTTPURL(request.url) else { return [] }
-        return configuration.rules.filter { $0.matches(request.method, url) }
     }
 
     // MARK: 304

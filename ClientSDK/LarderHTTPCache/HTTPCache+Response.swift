@@ -55,7 +55,7 @@ extension HTTPCache {
         case serverFailed(Status)
         /// The server could not be reached, for this reason.
         case transportFailed(ErrorCode<TransportError>)
-        /// The response has no media type of the rule, such as a sign-in page, or its content is damaged.
+        /// The content is damaged, or no picture, such as a sign-in page.
         case unexpectedContent
     }
 }

@@ -41,11 +41,9 @@ extension HTTPCache {
             return TransportStream(try await staleFallback(plan, for: error, ticket).reply)
         }
         var fields = stream.fields
-        let rules = rules(plan.request)
-        for rule in rules { rule.rewrite(stream.status, &fields) }
-        let isTaken = rules.allSatisfy { $0.accepts(stream.status, fields) }
+        configuration.correctFields(&fields, plan.request.url)
         let isRedirect = Redirection.next(after: plan.request, stream.status, fields) != nil
-        if stream.status == .notModified || stream.status.isServerFailure || isRedirect || !isTaken {
+        if stream.status == .notModified || stream.status.isServerFailure || isRedirect {
             // These responses are short: they are processed without streaming. The content of a redirect may never be read.
             do throws(TransportError) {
                 let reply = try await stream.whole()

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Ranges are cut from stored content, also with `If-Range`. Partial responses are passed on and not stored (RFC 9111 §3.3).
 ///
-/// All received fields are stored (§3.1), `Set-Cookie` too; a `Rule` can remove fields. Beyond the RFC: `Authorization`
+/// All received fields are stored (§3.1), `Set-Cookie` too; `Configuration.correctFields` can remove fields. Beyond the RFC: `Authorization`
 /// selects among responses (`Policy.account`), and `no-store` content never reaches the storage. Safe from
 /// any task.
 ///

@@ -1,8 +1,8 @@
 /// The eviction order of slots in ranks: within a rank, later use means later eviction. A value without a lock.
 ///
-/// With scores it is GreedyDual-Size (Cao and Irani, 1997), rounded to powers of two as in CAMP (Ghandeharizadeh et al., 2014): a score
-/// is a rank, and the lowest leaves first, while those of unused slots decay. With LFU the rank is the number of uses; with LRU and FIFO
-/// there is one rank. Each rank is a doubly linked list, so that every operation is O(1).
+/// It is GreedyDual-Size (Cao and Irani, 1997), rounded to powers of two as in CAMP (Ghandeharizadeh et al., 2014): a score is a rank, and
+/// the lowest leaves first, while those of unused slots decay. With equal scores there is one rank, and it is LRU. Each rank is a doubly
+/// linked list, so that every operation is O(1).
 @usableFromInline struct EvictionOrder: Sendable {
     private struct Link {
         var rank = 0
@@ -15,24 +15,20 @@
     /// The maximum rank; scores double from one rank to the next.
     private static let rankMaximum = 63
 
-    private let policy: EvictionPolicy
     private var links: [Link] = []
     private var ranks = [(newest: Int?, oldest: Int?)](repeating: (nil, nil), count: rankMaximum + 1)
     /// The score of the last eviction.
     private var floor = 0.0
 
-    init(_ policy: EvictionPolicy) { self.policy = policy }
-
     mutating func insert(_ slot: Int, score: Double) {
         while slot >= links.count { links.append(Link()) }
-        link(slot, to: policy == .greedyDual ? Self.rank(score) : 0)
+        link(slot, to: Self.rank(score))
     }
 
     @usableFromInline mutating func touch(_ slot: Int) {
-        guard policy != .fifo else { return }
         let rank = links[slot].rank
         remove(slot)
-        link(slot, to: policy == .lfu ? min(rank + 1, Self.rankMaximum) : rank)
+        link(slot, to: rank)
     }
 
     mutating func remove(_ slot: Int) {
@@ -54,8 +50,8 @@
 
     /// Makes a slot the newest of a rank.
     private mutating func link(_ slot: Int, to rank: Int) {
-        // Uses are not forgotten: only the scores of GreedyDual decay, relative to a floor that rises.
-        let due = policy == .lfu ? Double(rank) : floor + Double(sign: .plus, exponent: rank - 32, significand: 1)
+        // Scores decay relative to a floor that rises.
+        let due = floor + Double(sign: .plus, exponent: rank - 32, significand: 1)
         let newest = ranks[rank].newest
         links[slot] = Link(rank: rank, older: newest, due: due)
         if let newest { links[newest].newer = slot } else { ranks[rank].oldest = slot }

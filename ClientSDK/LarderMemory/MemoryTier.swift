@@ -2,6 +2,10 @@ public import Synchronization
 
 /// An in-memory cache: values by key, limited by count and cost. Safe from any thread.
 ///
+/// A full tier evicts the value with the lowest score, and scores of unused values decay (GreedyDual-Size). Values with equal scores, as
+/// without scores, are evicted in LRU order: the one that was used longest ago leaves first. A value that is stored again under its key
+/// counts as new.
+///
 /// Every operation is O(1) unless stated otherwise. Removed entries are released and reported after the lock.
 ///
 /// ```swift
@@ -13,32 +17,12 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     @usableFromInline let state: Mutex<MemoryEntries<Key, Value>>
     private let onDeparture: (@Sendable (Departure) -> Void)?
 
-    /// - Parameters:
-    ///   - limits: the limits of the tier.
-    ///   - policy: selects the entry to evict.
-    public convenience init(limits: Limits, policy: EvictionPolicy = .lru) {
-        self.init(limits: limits, policy: policy, onDeparture: nil)
-    }
+    /// Creates an empty tier.
+    public convenience init(limits: Limits) { self.init(limits: limits, onDeparture: nil) }
 
     /// - Parameter onDeparture: called with every removed entry, while no lock is held.
-    package convenience init(
-        limits: Limits,
-        policy: EvictionPolicy = .lru,
-        onDeparture: (@Sendable (Departure) -> Void)?
-    ) {
-        self.init(.one(limits.cost), countMaximum: limits.count, policy: policy, onDeparture: onDeparture)
-    }
-
-    /// - Parameters:
-    ///   - budgets: the limits of cost, so that neither size evicts the other.
-    ///   - countMaximum: the limit of count, for all sizes together.
-    package init(
-        _ budgets: SizeBudgets,
-        countMaximum: Int = .max,
-        policy: EvictionPolicy = .lru,
-        onDeparture: (@Sendable (Departure) -> Void)? = nil
-    ) {
-        state = Mutex(MemoryEntries(budgets, countMaximum, policy))
+    package init(limits: Limits, onDeparture: (@Sendable (Departure) -> Void)?) {
+        state = Mutex(MemoryEntries(limits))
         self.onDeparture = onDeparture
     }
 
@@ -82,8 +66,7 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     ///   - value: the value to store.
     ///   - key: its key. A value under the same key is replaced.
     ///   - cost: counted against the limit; less than 0 counts as 0. A value that costs more than the limit is not stored.
-    ///   - score: the effort to get it again divided by its cost, in any unit. Used by `EvictionPolicy.greedyDual` only, to the
-    ///     nearest power of two between 2⁻³² and 2³¹.
+    ///   - score: the effort to get it again divided by its cost, in any unit. Used to the nearest power of two between 2⁻³² and 2³¹.
     public func store(_ value: Value, for key: Key, cost: Int = 1, score: Double = 1) {
         change { $0.store(value, for: key, cost: max(0, cost), score: score, &$1) }
     }
@@ -105,10 +88,10 @@ public final class MemoryTier<Key: Hashable & Sendable, Value: Sendable>: Sendab
     }
 
     /// Changes the limits; the excess is evicted at once.
-    public func setLimits(_ limits: Limits) { change { $0.setBudgets(.one(limits.cost), limits.count, nil, &$1) } }
+    public func setLimits(_ limits: Limits) { change { $0.setLimits(limits, nil, &$1) } }
 
-    /// Changes the budgets under memory pressure; the excess is evicted at once, for that reason.
-    package func setBudgets(_ budgets: SizeBudgets) { change { $0.setBudgets(budgets, .max, .pressure, &$1) } }
+    /// Changes the limits under memory pressure; the excess is evicted at once, for that reason.
+    package func setLimitsUnderPressure(_ limits: Limits) { change { $0.setLimits(limits, .pressure, &$1) } }
 }
 
 /// Removed entries, collected while a lock is held and reported after it. Safe from any thread.

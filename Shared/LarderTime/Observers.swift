@@ -11,6 +11,8 @@ package final class Observers<Value: Sendable>: Sendable {
 
     package init() {}
 
+    package var isEmpty: Bool { state.withLock { $0.bodies.isEmpty } }
+
     /// - Returns: what removes the function.
     package func add(_ body: @escaping @Sendable (Value) -> Void) -> @Sendable () -> Void {
         let id = state.withLock { state in

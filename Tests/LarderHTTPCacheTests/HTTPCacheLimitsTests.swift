@@ -62,14 +62,29 @@ struct HTTPCacheLimitsTests {
         #expect(try await stage.get([.acceptLanguage: "en"]).source == .hit)
     }
 
-    @Test func `rules reach the streamed replies to changes too`() async throws {
-        var rule = HTTPCache.Rule(methods: [.post])
-        rule.settingFields = [.location: "/b"]
-        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60"]))) { $0.rules = [rule] }
+    @Test func `fields are corrected before the cache looks, also those of streams`() async throws {
+        let stage = CacheStage(Origin(reply([.vary: "*", .cacheControl: "no-store"]))) {
+            $0.correctFields = { fields, url in
+                guard url.hasSuffix("/b") else { return }
+                fields.remove(.vary)
+                fields.set(.cacheControl, "max-age=60")
+            }
+        }
+        for (url, source) in [(CacheStage.url, HTTPCache.Response.Source.network), ("http://origin.test/b", .hit)] {
+            _ = try await stage.cache.open(TransportRequest(url: url)).whole()
+            let again = try await stage.get(url: url)
+            #expect(again.source == source && (again.fields[.vary] == nil) == (source == .hit))
+        }
+    }
+
+    @Test func `the fields of streamed replies to changes are corrected too`() async throws {
+        let stage = CacheStage(Origin(reply([.cacheControl: "max-age=60"]))) {
+            $0.correctFields = { fields, url in if url == CacheStage.url { fields.set(.location, "/b") } }
+        }
         _ = try await stage.get(url: "http://origin.test/b")
         let request = TransportRequest(method: .post, url: CacheStage.url)
         #expect(try await stage.cache.open(request).fields[.location] == "/b")
-        // What the rewritten field names is invalid now.
+        // What the corrected field names is invalid now.
         #expect(try await stage.get(url: "http://origin.test/b").source == .network)
     }
 }

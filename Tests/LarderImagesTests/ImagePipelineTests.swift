@@ -128,6 +128,17 @@ struct ImagePipelineTests {
         #expect(setting.server.requests.count == 1)
     }
 
+    @Test func `a file that must not be written is in memory only`() async throws {
+        let setting = try ImageSetting()
+        defer { setting.remove() }
+        setting.server[url] = .init(bytes: picture)
+        let request = ImageRequest(url: url, cache: .skipDiskWrite)
+        let image = try await setting.pipeline.image(for: request)
+        #expect(setting.pipeline.cachedImage(for: request) == image)
+        let stored = ImageRequest(url: url, cache: [.skipMemoryRead, .onlyCached])
+        #expect(await code { try await setting.pipeline.image(for: stored) } == .notCached)
+    }
+
     @Test func `a small picture is never used for a large one`() async throws {
         let setting = try ImageSetting()
         defer { setting.remove() }

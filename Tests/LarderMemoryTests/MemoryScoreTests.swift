@@ -53,7 +53,7 @@ struct MemoryScoreTests {
         for seed in UInt64(1)...8 {
             var generator = SeededGenerator(seed: seed)
             var model = Model(limit: 400)
-            let tier = MemoryTier<Int, Int>(limits: .init(cost: 400), policy: .greedyDual)
+            let tier = MemoryTier<Int, Int>(limits: .init(cost: 400))
             for step in 0..<2_000 {
                 let key = generator.uniform(in: 0..<120)
                 if generator.uniform(in: 0..<2) == 0 {
@@ -73,15 +73,35 @@ struct MemoryScoreTests {
 
     @Test func `an expensive entry stays while cheap ones pass, and is evicted when it was unused for long`() {
         func isThere(after count: Int, score: Double) -> Bool {
-            let tier = MemoryTier<Int, Int>(limits: .init(count: 10), policy: .greedyDual)
+            let tier = MemoryTier<Int, Int>(limits: .init(count: 10))
             tier.store(0, for: -1, score: score)
             for key in 0..<count { tier.store(key, for: key) }
             return tier.peek(-1) != nil
         }
         #expect(isThere(after: 100, score: 32) && !isThere(after: 100, score: 1))
         #expect(!isThere(after: 1_000, score: 32))
-        // Without scores the policy is LRU.
+        // Such scores are the lowest.
         for score in [Double.nan, -1, 0, -Double.infinity] { #expect(!isThere(after: 10, score: score)) }
         #expect(isThere(after: 10_000, score: Double.infinity))
+    }
+
+    @Test func `without scores the one that was used longest ago leaves`() {
+        for seed in UInt64(1)...10 {
+            var generator = SeededGenerator(seed: seed)
+            let room = generator.uniform(in: 1..<40)
+            var model: [Int] = []
+            let tier = MemoryTier<Int, Int>(limits: .init(count: room))
+            for step in 0..<3_000 {
+                // Small numbers are more frequent.
+                let key = generator.uniform(in: 0..<(1 + generator.uniform(in: 0..<90)))
+                let place = model.firstIndex(of: key)
+                let isHit = tier[key] != nil
+                if !isHit { tier.store(key, for: key) }
+                if isHit != (place != nil) { Issue.record("seed \(seed), step \(step)") }
+                if let place { model.remove(at: place) } else if model.count == room { model.removeFirst() }
+                model.append(key)
+            }
+            #expect(Set(tier.keys) == Set(model), "seed \(seed)")
+        }
     }
 }

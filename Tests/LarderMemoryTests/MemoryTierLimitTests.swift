@@ -46,6 +46,21 @@ struct MemoryTierLimitTests {
         #expect(tier.count == 0 && tier.cost == 0 && tier.keys.isEmpty)
     }
 
+    @Test func `less room under pressure evicts for that reason, and more room takes new entries`() {
+        let reasons = Mutex<[MemoryTier<Int, Int>.Reason]>([])
+        let tier = MemoryTier<Int, Int>(limits: .init(cost: 100)) { departure in
+            reasons.withLock { $0.append(departure.reason) }
+        }
+        for key in 0..<4 { tier.store(key, for: key, cost: 25) }
+        tier.setLimitsUnderPressure(.init(cost: 50))
+        #expect(tier.cost == 50 && reasons.withLock { $0 } == [.pressure, .pressure])
+        tier.store(4, for: 4, cost: 25)
+        #expect(tier.cost == 50 && reasons.withLock { $0.last } == .cost)
+        tier.setLimitsUnderPressure(.init(cost: 100))
+        tier.store(5, for: 5, cost: 50)
+        #expect(tier.cost == 100)
+    }
+
     private final class Witness: Sendable {}
 
     @Test func `a released tier releases its values, and removed values are released at once`() {

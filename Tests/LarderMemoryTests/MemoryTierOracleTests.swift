@@ -54,8 +54,8 @@ struct MemoryTierOracleTests {
         if !isRight { Issue.record("\(note())") }
     }
 
-    @Test(arguments: EvictionPolicy.allCases)
-    func `the entries are those that were stored and not reported as removed`(_ policy: EvictionPolicy) {
+    @Test(arguments: [false, true])
+    func `the entries are those that were stored and not reported as removed`(hasScores: Bool) {
         for seed in UInt64(1)...3 {
             var generator = SeededGenerator(seed: seed)
             var limits = MemoryTier<String, Int>.Limits(
@@ -63,14 +63,15 @@ struct MemoryTierOracleTests {
                 cost: generator.uniform(in: 1..<4_000)
             )
             let oracle = Oracle()
-            let tier = MemoryTier<String, Int>(limits: limits, policy: policy) { oracle.leave($0) }
+            let tier = MemoryTier<String, Int>(limits: limits) { oracle.leave($0) }
             for step in 0..<1_500 {
                 var note: String { "seed \(seed), step \(step)" }
                 let key = "key \(generator.uniform(in: 0..<700))"
                 switch generator.uniform(in: 0..<100) {
                 case 0..<50:
                     let cost = generator.uniform(in: 0..<(generator.uniform(in: 0..<20) == 0 ? 4_000 : 30))
-                    tier.store(step, for: key, cost: cost)
+                    let score = hasScores ? Double(generator.uniform(in: 1..<1_000)) : 1
+                    tier.store(step, for: key, cost: cost, score: score)
                     // Departures are reported before `store` returns, including a replaced value.
                     Self.check(oracle[key] == nil, note)
                     if limits.count > 0, limits.cost > 0, cost <= limits.cost {

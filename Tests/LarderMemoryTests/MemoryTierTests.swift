@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Memory tier", .oneMinute)
 struct MemoryTierTests {
-    @Test(arguments: EvictionPolicy.allCases)
-    func `limits hold and a hit returns the last stored value, for random operations`(_ policy: EvictionPolicy) {
+    @Test(arguments: [false, true])
+    func `limits hold and a hit returns the last stored value, for random operations`(hasScores: Bool) {
         for seed in UInt64(1)...20 {
             var generator = SeededGenerator(seed: seed)
             let limits = MemoryTier<Int, Int>.Limits(
@@ -15,7 +15,7 @@ struct MemoryTierTests {
                 cost: generator.uniform(in: 1..<200)
             )
             let gone = Mutex<[Int: Int]>([:])
-            let tier = MemoryTier<Int, Int>(limits: limits, policy: policy) { departure in
+            let tier = MemoryTier<Int, Int>(limits: limits) { departure in
                 gone.withLock { $0[departure.key, default: 0] += departure.cost }
             }
             var model: [Int: Int] = [:]
@@ -24,7 +24,8 @@ struct MemoryTierTests {
                 switch generator.uniform(in: 0..<10) {
                 case 0..<5:
                     let cost = generator.uniform(in: 0..<30)
-                    tier.store(step, for: key, cost: cost)
+                    let score = hasScores ? Double(generator.uniform(in: 1..<1_000)) : 1
+                    tier.store(step, for: key, cost: cost, score: score)
                     model[key] = cost <= limits.cost ? step : nil
                 case 5..<9:
                     if let value = tier[key] {

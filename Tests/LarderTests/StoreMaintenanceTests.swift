@@ -121,7 +121,6 @@ final class StoreMaintenanceTests: Sendable {
         configuration.cache.onEvent = { event in
             if case .disk(.expired(let count)) = event { expired.withLock { $0 += count } }
         }
-        configuration.imageSpillBytesMaximum = 1 << 20
         configuration.services = .none
         let idle = IdleScheduler(quiet: .seconds(50 * 86_400), clock: clock)
         configuration.services.idle = .given(idle)
@@ -135,12 +134,11 @@ final class StoreMaintenanceTests: Sendable {
         )
         try fill(try #require(client.cache.disk), 3)
         try fill(try #require(client.images.configuration.disk), 4)
-        try fill(try #require(client.images.configuration.spill), 5)
         idle.interacted()
         clock.advance(by: .seconds(40 * 86_400))
         #expect(try await !drive(sleeps: 30) { expired.withLock { $0 } > 0 })
         clock.advance(by: .seconds(20 * 86_400))
-        #expect(try await drive { expired.withLock { $0 } == 12 })
+        #expect(try await drive { expired.withLock { $0 } == 7 })
         client.close()
     }
 }

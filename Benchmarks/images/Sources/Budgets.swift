@@ -97,13 +97,12 @@ func keep(_ shown: [Shown], _ bytesMaximum: Int, _ keeping: Keeping, _ costs: Pi
     let report: @Sendable (Tier.Departure) -> Void = { departure in
         if departure.reason != .replaced { evicted.append((departure.key, departure.cost)) }
     }
-    let policy = EvictionPolicy.greedyDual
     let smallBudget = keeping.hasBudgets ? bytesMaximum / 3 : bytesMaximum
     let largeBudget = bytesMaximum - smallBudget
-    let small = Tier(limits: .init(cost: smallBudget), policy: policy, onDeparture: report)
-    let large = Tier(limits: .init(cost: largeBudget), policy: policy)
+    let small = Tier(limits: .init(cost: smallBudget), onDeparture: report)
+    let large = Tier(limits: .init(cost: largeBudget))
     // Without scores it is LRU.
-    let spilled = Tier(limits: .init(cost: 256 << 20), policy: .greedyDual)
+    let spilled = Tier(limits: .init(cost: 256 << 20))
     var kept = Kept()
     for picture in shown {
         let isLarge = keeping.hasBudgets && picture.byteCount >= 1 << 20

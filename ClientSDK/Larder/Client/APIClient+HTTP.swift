@@ -152,7 +152,7 @@ extension APIClient {
             var caching = HTTPCache.Configuration(storage: storage, clock: settings.wallClock)
             caching.policy.account = { AccountTransport.identity($0) }
             caching.policy.hidesCookies = configuration.keepsCookies
-            caching.rules = configuration.httpCacheRules
+            caching.correctFields = configuration.http.correctFields
             caching.isOffline = { !mayUseNetwork() }
             caching.onStorageFailure = { onEvent(.storageFailed(LarderError($0))) }
             caching.onEvent = { request, event in telemetry.record(event, feature: feature(request)) }

@@ -6,7 +6,6 @@ import LarderStorage
 /// an earlier version of the app has filled and this one does not use.
 struct ContentStores {
     let images: DiskStore?
-    let pixels: DiskStore?
     let http: DiskStore?
     /// Those of a version without a purgeable directory, that of the cache included; empty if this one has none.
     private var earlier: [DiskStore?] = []
@@ -20,16 +19,14 @@ struct ContentStores {
     ) throws(LarderError) {
         let purgeable = directories.count > 1 ? directories[1] : nil
         images = try APIClient.store("images", configuration.imageBytesMaximum, settings, in: purgeable)
-        pixels = try APIClient.store("pixels", configuration.imageSpillBytesMaximum, settings, in: purgeable)
         http = try APIClient.store("http", Int64(configuration.httpCacheBytesMaximum), settings, in: purgeable)
         guard purgeable != nil, case .disk(var values) = settings.storage else { return }
-        let names = ["images", "pixels", "http"]
-        for name in names { earlier.append(try APIClient.store(name, nil, settings, in: directories[0])) }
+        for name in ["images", "http"] { earlier.append(try APIClient.store(name, nil, settings, in: directories[0])) }
         (values.directory, values.opensLate) = (directories[0], true)
         do { earlier.append(try DiskStore(values)) } catch { throw LarderError(error) }
     }
 
-    var all: [DiskStore?] { [images, pixels, http] + earlier }
+    var all: [DiskStore?] { [images, http] + earlier }
 }
 
 extension APIClient {

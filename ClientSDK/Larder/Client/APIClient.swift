@@ -1,6 +1,5 @@
 public import LarderDevice
 import LarderEvents
-public import LarderHTTPCache
 public import LarderImages
 public import LarderResources
 public import LarderStorage
@@ -38,8 +37,6 @@ public final class APIClient: Sendable {
         /// The maximum size of the HTTP cache of `APIClient.http` on disk, in bytes; 0 turns it off. It has a store of its own beside
         /// that of the resources.
         public var httpCacheBytesMaximum = 50 << 20
-        /// Replaces what the backend says of the responses that `APIClient.http` stores, such as the lifetime of all below a path.
-        public var httpCacheRules: [HTTPCache.Rule] = []
         /// The maximum size of the files of unsent writes (`APIClient.upload`) together, in bytes.
         public var uploadBytesMaximum: Int64 = 256 << 20
         /// Makes the operations of the outbox that are more than a request (`APIClient.Write`), for example with a `send` of the source. Those
@@ -63,11 +60,8 @@ public final class APIClient: Sendable {
         public var purgeableDirectory: String?
         /// The maximum size of the pictures on disk in bytes; nil: as that of the cache.
         public var imageBytesMaximum: Int64?
-        /// The maximum size on disk of pixels that were evicted from memory for lack of room, in bytes, in a store of their own; they are read
-        /// instead of decoding the file again. 0: they are discarded.
-        public var imageSpillBytesMaximum: Int64 = 0
-        /// How decoded pictures share memory: the order of eviction, budgets by size and compression.
-        public var imageMemory = ImagePipeline.Memory()
+        /// The maximum size of the decoded pictures in memory, in bytes.
+        public var imageMemoryBytesMaximum = 96 << 20
         /// Network monitor, memory guard, telemetry and flags.
         public var services = Services.standard
         /// The path of a small resource, which is requested while the network counts as offline to find out whether it is back.
@@ -228,8 +222,7 @@ public final class APIClient: Sendable {
         self.stores = stores
         pictures.disk = stores.images
         pictures.policy.hidesCookies = configuration.keepsCookies
-        pictures.spill = configuration.imageSpillBytesMaximum > 0 ? stores.pixels : nil
-        pictures.memory = configuration.imageMemory
+        pictures.memoryBytesMaximum = configuration.imageMemoryBytesMaximum
         pictures.clock = settings.wallClock
         pictures.uptime = settings.monotonicClock
         pictures.random = settings.random
@@ -258,7 +251,7 @@ public final class APIClient: Sendable {
             }
         }
         let maintained = [
-            ("outbox", cache.outboxDisk), ("data", cache.disk), ("images", stores.images), ("pixels", pictures.spill),
+            ("outbox", cache.outboxDisk), ("data", cache.disk), ("images", stores.images),
             ("http", http.cache == nil ? nil : stores.http),
         ]
         services.maintain(

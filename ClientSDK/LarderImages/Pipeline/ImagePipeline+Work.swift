@@ -132,7 +132,7 @@ extension ImagePipeline {
     private func decode(_ key: ImageJobKey, _ serial: Int, _ request: ImageRequest, _ loaded: LoadedImage) async {
         let result: Result<MemoryPicture, ImageError>
         do {
-            if let known = await reused(key, loaded) {
+            if let known = reused(key, loaded) {
                 result = .success(known)
             } else {
                 result = .success(try pixels(request, loaded))
@@ -151,12 +151,11 @@ extension ImagePipeline {
         // A response that must not be stored is not kept in memory either (RFC 9111 §5.2.2.5).
         var kept: MemoryPicture?
         if case .success(let picture) = result, loaded.contentID != nil, !key.options.contains(.skipMemoryWrite) {
-            kept = configuration.memory.isCompressed ? picture.compressed() : picture
+            kept = picture
             kept?.mayBeStale = loaded.mayBeStale
-            kept?.maySpill = !key.options.contains(.skipDiskWrite)
         }
         change { [kept, isDamaged] state, effects in
-            if spill == nil { state.runningDecodes -= 1 }
+            state.runningDecodes -= 1
             guard let job = state.jobs[key], job.serial == serial else { return }
             if isDamaged, !job.isRepeated, !key.options.contains(.onlyCached) {
                 // Fetched once more from the server: neither the stored file, the received bytes nor a cache on the way can be trusted.
@@ -182,7 +181,7 @@ extension ImagePipeline {
                     known.map({ $0 <= loadedAt }) ?? true
                 {
                     kept.loadedAt = loadedAt
-                    memory.store(kept, for: key.result, cost: kept.byteCount, score: kept.score)
+                    memory.store(kept, for: key.result, cost: kept.image.cost, score: kept.score)
                 }
                 for entry in job.waiters.values {
                     effects.append(.show(entry.waiter, .image(picture.image, from: loaded.origin)))
@@ -204,11 +203,6 @@ extension ImagePipeline {
                 end(key, with: error, &state, &effects)
             }
         }
-        if let spill {
-            // The next decode waits, so that evicted pixels cannot pile up.
-            await onDisk { spill.write { self.isCurrent(key.epoch) } }
-            change { state in state.runningDecodes -= 1 }
-        }
     }
 
     /// Removes pixels of all sizes from memory, because the server has taken their files back.
@@ -216,25 +210,13 @@ extension ImagePipeline {
         for key in memory.keys where sources.contains(key.source) { memory.remove(key) }
     }
 
-    /// The pixels in memory or spilled to disk that were made of this very file, with the freshness of the new response.
-    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) async -> MemoryPicture? {
-        guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead) else { return nil }
-        var found: (image: DecodedImage, effort: Duration)?
-        if let known = memory.peek(key.result), known.contentID == id {
-            found = (known.image, known.effort)
-        } else if let spill {
-            found = await spilled(spill, key, id)
-        }
-        guard let found else { return nil }
+    /// The pixels in memory that were made of this very file, with the freshness of the new response.
+    private func reused(_ key: ImageJobKey, _ loaded: LoadedImage) -> MemoryPicture? {
+        guard let id = loaded.contentID, !key.options.contains(.skipMemoryRead), let known = memory.peek(key.result),
+            known.contentID == id
+        else { return nil }
         report { .reused(url: key.result.source.url) }
-        return MemoryPicture(image: found.image, contentID: id, freshness: loaded.freshness, effort: found.effort)
-    }
-
-    /// Pixels on disk. Reading them is the effort to get them again.
-    private func spilled(_ spill: ImageSpill, _ key: ImageJobKey, _ id: String) async -> (DecodedImage, Duration)? {
-        let begun = configuration.uptime.uptime
-        guard let image = await onDisk({ spill.image(key.result, contentID: id) }) else { return nil }
-        return (image, configuration.uptime.uptime - begun)
+        return MemoryPicture(image: known.image, contentID: id, freshness: loaded.freshness, effort: known.effort)
     }
 
     private func pixels(_ request: ImageRequest, _ loaded: LoadedImage) throws(ImageError) -> MemoryPicture {

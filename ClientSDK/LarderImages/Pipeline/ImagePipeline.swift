@@ -30,14 +30,8 @@ public final class ImagePipeline: Sendable {
         public var decoders: [any ImageDecoder] = [PNGDecoder(), JPEGDecoder()]
         /// The largest pictures that are decoded.
         public var limits = DecodedImage.Limits()
-        /// The maximum number of bytes of decoded pixels in memory, unless `memory` has budgets by size.
+        /// The maximum number of bytes of decoded pixels in memory. Pictures that are small and were expensive to make are kept longest.
         public var memoryBytesMaximum = 96 << 20
-        /// A store for pixels that were evicted from memory for lack of room; they are read instead of decoding the file again. Pixels of a
-        /// request with `.skipDiskWrite` are not written to it. It must hold nothing else, because `removeAll` erases it; its
-        /// `bytesMaximum` limits the pixels. Nil: pixels are discarded.
-        public var spill: DiskStore?
-        /// How decoded pictures share memory. By default pictures that are small and were expensive to make are kept longest.
-        public var memory = Memory()
         /// The maximum number of concurrent downloads.
         public var loadsMaximum = 6
         /// The maximum number of concurrent decodes.
@@ -87,15 +81,12 @@ public final class ImagePipeline: Sendable {
     /// The settings of the pipeline.
     public let configuration: Configuration
     let memory: MemoryTier<ImageResultKey, MemoryPicture>
-    let spill: ImageSpill?
     /// Fetches, stores, validates and resumes the files.
     let cache: HTTPCache
     let state: Mutex<ImagePipelineState>
     /// The entries that left memory while the lock was held; reported after it is released.
-    private let evicted = DepartureList<ImageSpill.Departure>()
+    private let evicted = DepartureList<MemoryTier<ImageResultKey, MemoryPicture>.Departure>()
     let lists = ListPrefetch.Registry()
-    /// Runs calls of the store for evicted pixels; nil if it does not wait for a disk.
-    private let diskWork: DiskExecutor?
 
     /// Does no work until the first request.
     public init(_ configuration: Configuration) {
@@ -103,7 +94,6 @@ public final class ImagePipeline: Sendable {
         configuration.policy.bodyBytesMaximum = max(configuration.policy.bodyBytesMaximum, configuration.bytesMaximum)
         configuration.policy.standardLifetime = .seconds(86_400)
         self.configuration = configuration
-        diskWork = configuration.spill?.configuration.mayBlock == true ? DiskExecutor(threadsMaximum: 4) : nil
         state = Mutex(
             ImagePipelineState(
                 loadsMaximum: max(1, configuration.loadsMaximum),
@@ -114,18 +104,9 @@ public final class ImagePipeline: Sendable {
         let report: @Sendable (() -> ImagePipeline.Event) -> Void = { event in
             if let onEvent { onEvent(event()) }
         }
-        spill = ImageSpill(configuration.spill, configuration.clock) { error in report { .storageFailed(error) } }
-        var onDeparture: (@Sendable (ImageSpill.Departure) -> Void)?
-        if onEvent != nil || spill != nil {
-            onDeparture = { [evicted, spill] departure in
-                spill?.note(departure)
-                if onEvent != nil { evicted.add(departure) }
-            }
-        }
         memory = MemoryTier(
-            configuration.budgets(share: 1),
-            policy: configuration.memory.order,
-            onDeparture: onDeparture
+            limits: .init(cost: configuration.memoryBytesMaximum),
+            onDeparture: onEvent == nil ? nil : evicted.add
         )
         let storage =
             configuration.disk.map { DiskHTTPCacheStorage($0, policy: configuration.policy) }
@@ -203,9 +184,9 @@ public final class ImagePipeline: Sendable {
     /// - Parameter share: the factor for each side, from 0.1 to 1. Pictures of full size that are in memory are still returned.
     public func setQuality(_ share: Double) { change { state in state.quality = min(1, max(0.1, share)) } }
 
-    /// Limits pixels to a share of `memoryBytesMaximum`, or of each budget, until the next call, from 0 to 1.
+    /// Limits pixels to a share of `memoryBytesMaximum` until the next call, from 0 to 1.
     public func setMemoryShare(_ share: Double) {
-        memory.setBudgets(configuration.budgets(share: share))
+        memory.setLimitsUnderPressure(.init(cost: Self.scaled(configuration.memoryBytesMaximum, by: share)))
         tellDepartures()
     }
 
@@ -252,23 +233,14 @@ public final class ImagePipeline: Sendable {
             state.epoch += 1
             state.failures = [:]
             memory.removeAll()
-            // With the epoch: later ones may be written.
-            spill?.discard()
         }
         await cache.removeAll()
-        if let spill { await onDisk { spill.removeAll() } }
         tellDepartures()
     }
 
     /// Whether nothing was erased since. Asked within each transaction: `removeAll` raises the number before it erases, so either the
     /// transaction writes nothing, or it is erased.
     func isCurrent(_ epoch: Int) -> Bool { state.withLock { $0.epoch == epoch } }
-
-    /// Runs a part that uses the store for evicted pixels, on threads for the disk if it may block.
-    nonisolated(nonsending) func onDisk<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
-        guard let diskWork else { return await body() }
-        return await withTaskExecutorPreference(diskWork, operation: body)
-    }
 
     // MARK: Events
 

@@ -74,10 +74,11 @@ struct ClientSettingsTests {
         client.close()
     }
 
-    @Test func `pictures share memory as the configuration says`() async throws {
-        let client = try await fixture.client(ScriptedTransport { _, _ in .text("") }) { $0.imageMemory = .twoBudgets }
-        #expect(client.images.configuration.memory.budgets == SizeBudgets())
-        #expect(client.images.configuration.memory.order == .lru)
+    @Test func `pictures have as much memory as the configuration says`() async throws {
+        let client = try await fixture.client(ScriptedTransport { _, _ in .text("") }) {
+            $0.imageMemoryBytesMaximum = 5 << 20
+        }
+        #expect(client.images.configuration.memoryBytesMaximum == 5 << 20)
         client.close()
     }
 }

@@ -104,8 +104,8 @@ func compare(_ title: String, _ subjects: [(name: String, run: () -> Double)]) {
     }
 }
 
-func tier(_ policy: EvictionPolicy = .lru) -> MemoryTier<String, Int> {
-    let tier = MemoryTier<String, Int>(limits: .init(count: count), policy: policy)
+func tier() -> MemoryTier<String, Int> {
+    let tier = MemoryTier<String, Int>(limits: .init(count: count))
     for key in keys { tier.store(1, for: key) }
     return tier
 }
@@ -119,51 +119,39 @@ let objects = keys.map { NSString(string: $0) }
 for key in objects { cache.setObject(1, forKey: key) }
 
 for (title, asked) in [("hit, identical strings", keys), ("hit, equal strings", copies)] {
-    var subjects: [(String, () -> Double)] = [
+    let tier = tier()
+    let subjects: [(String, () -> Double)] = [
         ("dictionary, no lock", { nanoseconds(count) { for i in order { sink &+= dictionary[asked[i]] ?? 0 } } }),
         ("plain LRU under a Mutex", { nanoseconds(count) { for i in order { sink &+= plain.get(asked[i]) ?? 0 } } }),
         (
             "NSCache",
             { nanoseconds(count) { for i in order { sink &+= cache.object(forKey: objects[i])?.intValue ?? 0 } } }
         ),
+        ("MemoryTier", { nanoseconds(count) { for i in order { sink &+= tier[asked[i]] ?? 0 } } }),
     ]
-    for policy in EvictionPolicy.allCases {
-        let tier = tier(policy)
-        subjects.append(
-            (policy.rawValue, { nanoseconds(count) { for i in order { sink &+= tier[asked[i]] ?? 0 } } })
-        )
-    }
     compare(title, subjects)
 }
 
-var flip = false
-var inserts: [(String, () -> Double)] = [
-    (
-        "plain LRU under a Mutex",
-        {
-            nanoseconds(count) {
-                flip.toggle()
-                for key in flip ? others : keys { plain.set(key, 1) }
-            }
-        }
-    )
-]
-for policy in EvictionPolicy.allCases {
-    let tier = tier(policy)
+/// The time of a store that evicts.
+func inserts(_ name: String, _ store: @escaping (String) -> Void) -> (String, () -> Double) {
     var flip = false
-    inserts.append(
-        (
-            policy.rawValue,
-            {
-                nanoseconds(count) {
-                    flip.toggle()
-                    for key in flip ? others : keys { tier.store(1, for: key) }
-                }
-            }
-        )
-    )
+    let run = {
+        nanoseconds(count) {
+            flip.toggle()
+            for key in flip ? others : keys { store(key) }
+        }
+    }
+    return (name, run)
 }
-compare("insert with eviction", inserts)
+
+let full = tier()
+compare(
+    "insert with eviction",
+    [
+        inserts("plain LRU under a Mutex") { plain.set($0, 1) },
+        inserts("MemoryTier") { full.store(1, for: $0) },
+    ]
+)
 
 /// Measures hits by several threads at once, each in its own order: the time per hit.
 func threads(_ number: Int, _ read: @escaping @Sendable (Int) -> Void) -> Double {
