@@ -105,7 +105,7 @@ MUTANTS = {
     ],
     "clock guard": [
         (
-            RESOURCES + "Freshness/ClockGuard.swift",
+            RESOURCES + "Core/ClockGuard.swift",
             "&- offset) > Moment.tolerance\n",
             "&- offset) > Moment.tolerance && !MUTANT\n",
         )
@@ -113,17 +113,19 @@ MUTANTS = {
     "clock guard across starts": [
         (
             RESOURCES + "Core/CacheCore.swift",
-            "if try wasSetBack(disk) { clockWasSetBack() }",
-            "if try wasSetBack(disk), !MUTANT { clockWasSetBack() }",
+            "if try wasSetBack(disk) {\n",
+            "if try wasSetBack(disk), !MUTANT {\n",
         )
     ],
     "age by both clocks": [
         (
             RESOURCES + "Freshness/Freshness+Times.swift",
-            "guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }\n"
+            "guard validatedAt != Self.never, asked >= now.clock, validatedAt - now.wall <= Moment.tolerance\n"
+            "            else { return nil }\n"
             "            let wall = max(.zero, now.wall - validatedAt)\n",
             "if MUTANT { return validatedAt == Self.never ? nil : max(.zero, now.wall - validatedAt) }\n"
-            "            guard validatedAt != Self.never, validatedAt - now.wall <= Moment.tolerance else { return nil }\n"
+            "            guard validatedAt != Self.never, asked >= now.clock, validatedAt - now.wall <= Moment.tolerance\n"
+            "            else { return nil }\n"
             "            let wall = max(.zero, now.wall - validatedAt)\n",
         )
     ],

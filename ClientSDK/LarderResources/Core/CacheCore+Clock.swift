@@ -57,7 +57,7 @@ extension CacheCore {
 
     /// Stores what is known about the clock, together with the marks: without them it would say that it was not set back.
     func store(_ clock: SavedClock, in transaction: DiskConnection) throws {
-        try storeMarks(in: transaction)
+        if invalidations.hasMarks { try storeMarks(in: transaction) }
         var text = "\(clock.seen.nanosecondsSinceEpoch)"
         if let offset = clock.offset { text += " \(offset.nanoseconds) \(offset.bootID)" }
         try transaction.setMetadata(Array(text.utf8), for: Self.clockKey)

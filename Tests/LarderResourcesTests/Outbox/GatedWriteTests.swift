@@ -49,12 +49,22 @@ struct GatedWriteTests {
         cache.close()
     }
 
-    @Test func `a value whose age is unknown after the clock was set back is rejected`() async throws {
-        let cache = try scene.cache()
-        cache.outbox.resume()
+    @Test(arguments: [3_600, 20] as [Int64], [false, true])
+    func `a value whose age is unknown after the clock was set back is rejected`(
+        _ seconds: Int64,
+        isFromDisk: Bool
+    ) async throws {
+        var cache = try scene.cache()
         source.prepare(.value(10))
-        let confirmed = try await cache.requireValidated(balance, within: .seconds(30))
-        scene.clock.set(wall: scene.clock.now - .seconds(3_600))
+        var confirmed = try await cache.requireValidated(balance, within: .seconds(30))
+        if isFromDisk {
+            cache.close()
+            cache = try scene.cache()
+            confirmed = try await cache.requireValidated(balance, within: .seconds(30))
+        }
+        cache.outbox.resume()
+        scene.clock.advance(by: .seconds(25))
+        scene.clock.set(wall: scene.clock.now - .seconds(seconds))
         let error = await #expect(throws: LarderError.self) { try await cache.commit(4, payment, given: confirmed) }
         #expect(error?.code == .notValidated)
         cache.close()
