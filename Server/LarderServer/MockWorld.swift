@@ -101,9 +101,6 @@ public struct MockWorld: Sendable {
         nonmutating set { world.control.change { $0.drift = newValue } }
     }
 
-    /// Injects a fault into the change feed.
-    public func inject(_ fault: ChangeFeedFault) throws { try plane.inject(fault, in: world) }
-
     // MARK: Scripted actors
 
     /// Executes an action immediately.

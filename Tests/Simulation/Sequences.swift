@@ -275,9 +275,13 @@ extension Simulation {
         network.abandon(of: device.index)
     }
 
-    /// Lets all change tokens expire.
+    /// Lets the next change token of each device expire.
     func expireTokens() {
-        do { try world.inject(.expireAll) } catch { find(.crash, "a feed fault is rejected: \(error)") }
+        var once = Fault.Occurrence()
+        once.count = 1
+        do { try world.set(Fault(id: "tokens", .changes(.expired), occurrence: once)) } catch {
+            find(.crash, "a fault of the change feed is rejected: \(error)")
+        }
     }
 
     /// The clock is set back by less than most values are old, while the app runs or shortly before it is started again.

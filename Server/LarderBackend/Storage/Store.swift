@@ -47,18 +47,6 @@ final class Store {
         instance = fresh
     }
 
-    /// Continues as a history that shares nothing with earlier ones; returns those.
-    func beginAnew(_ fresh: UInt64) throws -> Set<UInt64> {
-        let ended = Set(lineage.keys).union([instance])
-        try database.transaction {
-            try database.execute("DELETE FROM lineage")
-            try meta.set(.instance, Int64(bitPattern: fresh))
-        }
-        instance = fresh
-        lineage = [:]
-        return ended
-    }
-
     /// Records that another history equals this one up to now.
     func share(_ other: UInt64) throws(SQLiteError) {
         let until = try entities.newestPosition()

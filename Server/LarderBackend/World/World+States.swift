@@ -27,7 +27,7 @@ extension World {
     }
 
     /// Removes all tombstones: readers of the change feed that have not read them must resync.
-    package func forgetTombstones() throws(Problem) {
+    func forgetTombstones() throws(Problem) {
         try commit { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
     }
 
@@ -81,16 +81,5 @@ extension World {
     package func branch() throws(Problem) {
         let instance = newInstance()
         try locked { try $0.store.branch(instance) }
-    }
-
-    /// Starts a history that shares nothing with earlier ones: all issued tokens become invalid. Returns the ended histories.
-    package func endHistories() throws(Problem) -> Set<UInt64> {
-        let instance = newInstance()
-        return try locked { confined in
-            let ended = try confined.store.beginAnew(instance)
-            // Live channels stay open; the next event has a token of the new history.
-            live.continueHistory(as: instance)
-            return ended
-        }
     }
 }

@@ -113,7 +113,7 @@ final class ExchangeRun: @unchecked Sendable {
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
         var processing = FaultProcessing(request: request)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
-        owner.deviations.past = processing.past
+        (owner.deviations.past, owner.deviations.page) = (processing.past, processing.page)
         owner.deviations.live = processing.live.map {
             FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }

@@ -76,8 +76,8 @@ struct FaultKind: Sendable {
     static let all: [FaultKind] = [
         Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.kind, Cut.close,
         Cut.never, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
-        MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, Validators.kind,
-        ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
+        MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, ChangePage.kind,
+        Validators.kind, ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
     ]
 }
 

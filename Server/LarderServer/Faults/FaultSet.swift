@@ -135,6 +135,7 @@ extension FaultSet {
         let now = owner.world.clock.uptime
         return decide(for: facts.device, owner.connection.since, now: now, after: decided) { fault, matcher in
             fault.stage != .handshake && isWanted(fault.stage) && matcher.matches(facts)
+                && fault.action.effect.concerns(facts.request)
         }
     }
 

@@ -74,8 +74,8 @@ struct ConductVariantTests {
         visit.world.dialect.resync = dialect
         try await person.restart(live: LiveSync.Kind.allCases)
         try await person.use(rounds: 1) { step in
-            if step == 5 { try await person.miss(.expireAll) }
-            if step == 10 { try await person.miss(.expireAfter(pages: 1)) }
+            if step == 5 { try await person.miss(.expired) }
+            if step == 10 { try await person.miss(.expired, after: 1) }
         }
         #expect(person.client.sync.status.resyncs > 0)
         let name = "resync \(dialect.rawValue), seed \(visit.seed)"
@@ -87,55 +87,24 @@ struct ConductVariantTests {
 
     // MARK: The change feed
 
-    /// Every fault of the change feed. A new one does not compile until it is here.
-    private enum FeedFault: String, CaseIterable {
-        case expire, expireAll, expireAfter, repeatPage, emptyPage, reversePage, dropTombstones
-
-        init(_ fault: ChangeFeedFault) {
-            self =
-                switch fault {
-                case .expire: .expire
-                case .expireAll: .expireAll
-                case .expireAfter: .expireAfter
-                case .repeatPage: .repeatPage
-                case .emptyPage: .emptyPage
-                case .reversePage: .reversePage
-                case .dropTombstones: .dropTombstones
-                }
-        }
-
-        func fault(_ token: String?) -> ChangeFeedFault {
-            switch self {
-            case .expire: .expire(token: token ?? "")
-            case .expireAll: .expireAll
-            case .expireAfter: .expireAfter(pages: 0)
-            case .repeatPage: .repeatPage
-            case .emptyPage: .emptyPage
-            case .reversePage: .reversePage
-            case .dropTombstones: .dropTombstones
-            }
-        }
-    }
-
-    @Test(arguments: FeedFault.allCases.map(\.rawValue))
-    func `a fault of the change feed in the middle of a sync costs requests and no change`(_ raw: String) async throws {
-        let kind = try #require(FeedFault(rawValue: raw))
+    @Test(arguments: ChangePageFault.allCases)
+    func `a fault of the change feed in the middle of a sync costs requests and no change`(_ page: ChangePageFault)
+        async throws
+    {
         let visit = try Visit(seed: 24)
         let person = try await Person.arrive(visit)
         // The other channels send what was missed themselves, so that the feed would not be read.
         try await person.restart(live: [.longPoll])
         try await person.use(rounds: 1) { step in
             guard step == 4 || step == 9 else { return }
-            let fault = kind.fault(person.client.sync.token)
-            #expect(FeedFault(fault) == kind)
-            try await person.miss(fault)
+            try await person.miss(page)
         }
-        let name = "change feed \(raw), seed \(visit.seed)"
+        let name = "change feed \(page), seed \(visit.seed)"
         let resyncs = person.client.sync.status.resyncs
-        if kind == .expire || kind == .expireAll { #expect(resyncs > 0, "\(name)") }
+        if page == .expired { #expect(resyncs > 0, "\(name)") }
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name, mayHaveStaleItems: resyncs > 0)
-        await person.expectGoodConduct("change feed \(raw)", name)
+        await person.expectGoodConduct("change feed \(page)", name)
         person.client.close()
     }
 
@@ -271,12 +240,16 @@ struct ConductVariantTests {
 
 extension Person {
     /// Lets the client miss changes, one deletion among them, and meet the fault when it comes back.
-    func miss(_ fault: ChangeFeedFault) async throws {
+    ///
+    /// - Parameter count: how many pages of the client come before.
+    func miss(_ page: ChangePageFault, after count: Int = 0) async throws {
         client.pause()
         // The server ends the long poll by then.
         await visit.pass(.seconds(30))
         for step in [0, 2, 5, 1] { try visit.world.otherDeviceActs(step, places) }
-        try visit.world.inject(fault)
+        var once = Fault.Occurrence()
+        (once.after, once.count) = (count, 1)
+        try visit.world.set(Fault(id: "page", .changes(page), occurrence: once))
         client.start()
         await visit.pass(.seconds(20))
     }

@@ -38,6 +38,35 @@ extension FaultAction.Lag: FaultEffect {
     }
 }
 
+/// Changes the answer to a read of the change feed, of the demo API or of collections. It concerns no other request.
+struct ChangePage: FaultEffect {
+    var page: ChangePageFault?
+
+    static let kind = FaultKind(
+        "changes",
+        ChangePage(),
+        at: [.afterRead],
+        "a page of the change feed",
+        [.choice("page", \.page, example: .empty)],
+        need: .all(["page"]),
+        needsDomain: true
+    )
+
+    /// Only a token can expire or miss a tombstone, and the present token comes without a page.
+    func concerns(_ request: Request) -> Bool {
+        guard request.readsChangeFeed else { return false }
+        let since = QueryString(parsing: Array(request.query ?? []))?.first("since")
+        return since != "now" && (since != nil || ![.expired, .noTombstones].contains(page))
+    }
+
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.page = page }
+}
+
+extension Request {
+    /// Whether its path is that of the change feed, of the demo API or of collections.
+    var readsChangeFeed: Bool { ["/v1/changes", "/changes"].contains(pathText) }
+}
+
 extension LiveFault: FaultEffect {
     static let kind = FaultKind(
         "live",
