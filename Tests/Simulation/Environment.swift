@@ -158,7 +158,7 @@ extension Simulation {
         case .schemaDrift:
             var drift = SchemaDrift(seed: choice)
             // Versions that go back when it ends are no promise of a server.
-            drift.enlargesIntegers = false
+            drift.changes.remove(.largeVersions)
             world.drift = drift
         case .dateSkew: world.skewDates(of: devices[index].name, by: .seconds(Int(choice % 20_000) - 10_000))
         case .wrongValidators: set(.validators(choice % 2 == 0 ? .missing : .weak), FaultMatch("GET", "/v1/**"))

@@ -52,9 +52,7 @@ enum ChangeEndpoints {
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {
-        var body = Array("{\"items\":[".utf8)
-        body.append(items: page.items)
-        return body + Array(#"],"nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)}"#.utf8)
+        [UInt8](items: page.items, #","nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)"#)
     }
 
     /// The starting position that a reader requests.

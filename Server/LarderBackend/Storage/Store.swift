@@ -10,9 +10,6 @@ final class Store {
     private let sql: SQL
     /// The identity of this history, part of every change token.
     private(set) var instance: UInt64
-    /// The histories that this one continues, each with the last common position.
-    private(set) var lineage: [UInt64: Int64] = [:]
-
     var meta: MetaTable { MetaTable(sql: sql) }
     var entities: EntityTable { EntityTable(sql: sql) }
     var likes: LikeTable { LikeTable(sql: sql) }
@@ -36,30 +33,12 @@ final class Store {
             instance = fresh
             try meta.set(.instance, Int64(bitPattern: fresh))
         }
-        let ancestors = try sql.all("SELECT instance, until FROM lineage") { ($0.int64(0), $0.int64(1)) }
-        for (ancestor, until) in ancestors { lineage[UInt64(bitPattern: ancestor)] = until }
     }
 
-    /// Continues as a separate history: tokens up to now stay valid, later ones are valid here only.
-    func branch(_ fresh: UInt64) throws(SQLiteError) {
-        try share(instance)
+    /// Begins a history of its own: tokens of the one before lead to a resync.
+    func begin(_ fresh: UInt64) throws(SQLiteError) {
         try meta.set(.instance, Int64(bitPattern: fresh))
         instance = fresh
-    }
-
-    /// Records that another history equals this one up to now.
-    func share(_ other: UInt64) throws(SQLiteError) {
-        let until = try entities.newestPosition()
-        try sql.run(
-            "INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)",
-            [Int64(bitPattern: other), until]
-        )
-        lineage[other] = until
-    }
-
-    /// Whether everything that a token of that history covers is part of this history.
-    func shares(_ instance: UInt64, upTo position: Int64) -> Bool {
-        instance == self.instance || position <= lineage[instance] ?? -1
     }
 
     /// An entity as `viewer` sees it, in a form; empty if it does not exist.

@@ -35,8 +35,6 @@ package final class World: Sendable {
     /// their results are `Sendable`.
     struct Confined: @unchecked Sendable {
         var store: Store
-        /// The histories that continued the world's origin, which a reset returns to.
-        var origins: [UInt64] = []
         var history: StateHistory?
     }
 
@@ -69,8 +67,7 @@ package final class World: Sendable {
         var confined: Confined
         if let image {
             confined = Confined(store: try Store(Self.database(image), instance: source.next()))
-            try confined.store.branch(source.next())
-            confined.origins = [confined.store.instance]
+            try confined.store.begin(source.next())
         } else {
             let database = if let database { database } else { try Database(.memory) }
             confined = Confined(store: try Store(database, instance: source.next()))

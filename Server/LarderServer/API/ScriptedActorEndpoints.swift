@@ -45,13 +45,7 @@ enum ScriptedActorEndpoints {
 
     private static func add(_ call: ControlCall) throws(Problem) -> JSONValue {
         let reader = try call.settings()
-        let actor = ScriptedActor(
-            id: reader.string("id", length: 1...64) ?? "",
-            reader.one(or: "acts", ScriptedAction.read),
-            when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
-            moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
-            count: reader.integer("count", in: 1...1_000_000) ?? 1
-        )
+        let actor = ScriptedActor.read(reader)
         try reader.check()
         let named = try call.plane.set(actor, in: call.world)
         return named.json.warning(call.plane.doubt(about: actor.match, in: call.world))

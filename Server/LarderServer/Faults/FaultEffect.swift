@@ -79,10 +79,7 @@ enum FaultEnding {
 /// How a request is processed.
 struct FaultProcessing {
     var request: Request
-    /// The past state that reads see.
-    var past: StateHistory.Limit?
-    /// What is wrong with the page of the change feed.
-    var page: ChangePageFault?
+    var deviations: WorldExchange.Deviations
     /// The fault of the frames of a live channel.
     var live: (fault: LiveFault, decision: FaultDecision)?
     /// How many further times the request is processed.

@@ -81,9 +81,6 @@ struct FaultCounts: Sendable {
 typealias FaultSet = RuleSet<Fault, FaultCounts>
 
 extension FaultSet {
-    /// Whether any fault applies before the body is read.
-    var hasHeadFaults: Bool { contains { $0.stage.precedesBody } }
-
     /// Whether any fault makes reads see an earlier state.
     var hasLag: Bool { contains { $0.action.effect is FaultAction.Lag } }
 

@@ -11,7 +11,7 @@ struct ScenarioCheck: Sendable {
 
     /// The last report contains the entity that the client shows, and no version of it differs from the server's.
     static let shown = ScenarioCheck { evidence in
-        let id = evidence.variables["shown"] ?? ""
+        let id = evidence.variables["LARDER_PATH"]?.split(separator: "/").last.map { String($0) } ?? ""
         guard let last = evidence.reports.last else { return "it never reported what it shows" }
         guard last.held[id] != nil else { return "its last report does not contain \(id)" }
         return last.differing.contains(id) ? "it shows another version of \(id) than the server has" : nil
@@ -24,12 +24,11 @@ struct ScenarioCheck: Sendable {
 
     /// The last report agrees with the server.
     ///
-    /// - Parameter exempt: the variable with the identifier of an entity that may differ.
+    /// - Parameter exempt: the identifier of an entity that may differ.
     static func converged(except exempt: String? = nil) -> ScenarioCheck {
         ScenarioCheck { evidence in
             guard let last = evidence.reports.last else { return "it never reported what it holds" }
-            let allowed = exempt.flatMap { evidence.variables[$0] }
-            let differing = last.differing.filter { $0 != allowed }.sorted()
+            let differing = last.differing.filter { $0 != exempt }.sorted()
             guard let first = differing.first else { return nil }
             let state = last.held[first] == nil ? "is missing" : "is held in another version or no longer exists"
             return "\(differing.count) of its entities differ from the server's: \(first) \(state)"

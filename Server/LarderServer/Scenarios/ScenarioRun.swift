@@ -75,13 +75,12 @@ package final class ScenarioRun: Sendable {
         authority = try backend.authorityPEM.map { pem throws(TLSError) in try TemporaryFile(pem) }
         if let authority { variables["LARDER_CA"] = authority.path }
         variables.merge(scenario.task.variables.merging(scenario.variables) { $1 }) { $1 }
-        try scenario.beginning.run(in: world, &variables)
         self.variables = variables
+        try scenario.beginning.run(in: world)
         guard let later = scenario.afterFirstReport else { return }
         _ = world.world.control.heldReports.observers.add { [weak self] number in
             guard number == 1, let self else { return }
-            var variables = self.variables
-            do { try later.run(in: world, &variables) } catch { stepError.withLock { $0 = error } }
+            do { try later.run(in: world) } catch { stepError.withLock { $0 = error } }
         }
     }
 

@@ -82,16 +82,7 @@ final class WorldRegistry: Sendable {
             state.entries[World.mainID] = Entry(world: main)
         } else {
             let template = try WorldTemplate.make(source)
-            main = try World(
-                id: World.mainID,
-                image: template.image,
-                images: template.images,
-                clock: clock,
-                seed: seed,
-                settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
-                instances: Self.instances(World.mainID, 1, seed)
-            )
+            main = try Self.inMemory(World.mainID, 1, template, clock, seed, options)
             state.entries[World.mainID] = Entry(world: main, origin: template.image)
             state.templates.append((source, template))
         }
@@ -226,16 +217,7 @@ final class WorldRegistry: Sendable {
         // creation.
         let seed = seed ?? self.seed ^ ContentHash.hash64(Array(name.utf8).span)
         do {
-            let world = try World(
-                id: name,
-                image: template.image,
-                images: template.images,
-                clock: clock,
-                seed: seed,
-                settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
-                instances: Self.instances(name, number, seed)
-            )
+            let world = try Self.inMemory(name, number, template, clock, seed, options)
             state.withLock { state in
                 state.reserved.remove(name)
                 var entry = Entry(world: world, origin: template.image)
@@ -250,12 +232,28 @@ final class WorldRegistry: Sendable {
         }
     }
 
-    /// The source of history identities of a world in memory. It follows from the seed, so that two runs give the same change tokens, and
-    /// it differs from that of every other world, also of an earlier one with the name.
+    /// A world in memory. Its history identities follow from the seed, so that two runs give the same change tokens, and differ from those
+    /// of every other world, also of an earlier one with the name.
     ///
     /// - Parameter number: the how many-th world of this name it is.
-    private static func instances(_ name: String, _ number: Int, _ seed: UInt64) -> SeededGenerator {
-        SeededGenerator(seed: ContentHash.hash64(Array("\(name) \(number)".utf8).span, seed: seed))
+    private static func inMemory(
+        _ name: String,
+        _ number: Int,
+        _ template: WorldTemplate,
+        _ clock: WorldClock,
+        _ seed: UInt64,
+        _ options: BackendConfiguration
+    ) throws(SQLiteError) -> World {
+        try World(
+            id: name,
+            image: template.image,
+            images: template.images,
+            clock: clock,
+            seed: seed,
+            settings: options.settings,
+            hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
+            instances: SeededGenerator(seed: ContentHash.hash64(Array("\(name) \(number)".utf8).span, seed: seed))
+        )
     }
 
     /// Reserves a name and a place until the world is added.
@@ -313,7 +311,7 @@ final class WorldRegistry: Sendable {
         // Before the settings, which a step of a script could set again.
         world.clock.cancelPlans()
         world.control.reset()
-        try world.replace(with: origin, origin: .same)
+        try world.replace(with: origin)
     }
 
     /// The initial state of a world.
@@ -343,7 +341,7 @@ final class WorldRegistry: Sendable {
             state.templates.removeAll { $0.source == mainSource }
             state.templates.insert((mainSource, template), at: 0)
         }
-        try main.replace(with: template.image, origin: .new)
+        try main.replace(with: template.image)
     }
 
     func destroy(_ id: String) throws(Problem) {

@@ -147,28 +147,17 @@ struct ConductVariantTests {
     // MARK: Schema drift
 
     private static let drifts: [(name: String, drift: SchemaDrift)] = {
-        func drift(_ change: (inout SchemaDrift) -> Void) -> SchemaDrift {
+        var drifts = [SchemaDrift.Change.newMembers, .noNulls, .largeVersions, .otherOrder].map { change in
             var drift = SchemaDrift(seed: 1)
-            drift.addsMembers = false
-            drift.addsCases = false
-            drift.omitsNulls = false
-            drift.enlargesIntegers = false
-            drift.reordersMembers = false
-            drift.probability = 1
-            change(&drift)
-            return drift
+            (drift.changes, drift.probability) = ([change], 1)
+            return (change.rawValue, drift)
         }
-        var drifts = [
-            ("new members", drift { $0.addsMembers = true }), ("no nulls", drift { $0.omitsNulls = true }),
-            ("large versions", drift { $0.enlargesIntegers = true }),
-            ("other order", drift { $0.reordersMembers = true }),
-        ]
         for seed in 2...4 as ClosedRange<UInt64> {
             var some = SchemaDrift(seed: seed)
             // A list and the feed with different versions of one entity never agree.
-            some.enlargesIntegers = false
+            some.changes.remove(.largeVersions)
             // A change of a type that no longer exists cannot be applied; see the test of new cases.
-            some.addsCases = false
+            some.changes.remove(.newCases)
             drifts.append(("some of all, seed \(seed)", some))
         }
         return drifts
@@ -196,7 +185,7 @@ struct ConductVariantTests {
         let visit = try Visit(seed: 27)
         let person = try await Person.arrive(visit)
         var drift = SchemaDrift(seed: 1)
-        drift.enlargesIntegers = false
+        drift.changes.remove(.largeVersions)
         drift.probability = 1
         visit.world.drift = drift
         try await person.restart(live: [.longPoll])

@@ -34,7 +34,7 @@ extension FaultAction.Lag: FaultEffect {
     func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) {
         var generator = decision.generator
         guard isConsistent || generator.unit() < 0.5 else { return }
-        processing.past = age.map { .age($0) } ?? .commits(commits ?? 1)
+        processing.deviations.past = age.map { .age($0) } ?? .commits(commits ?? 1)
     }
 }
 
@@ -59,7 +59,7 @@ struct ChangePage: FaultEffect {
         return since != "now" && (since != nil || ![.expired, .noTombstones].contains(page))
     }
 
-    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.page = page }
+    func change(_ processing: inout FaultProcessing, _ decision: FaultDecision) { processing.deviations.page = page }
 }
 
 extension Request {
