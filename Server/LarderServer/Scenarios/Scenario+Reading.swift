@@ -149,12 +149,9 @@ extension Scenario {
         var checks: [ScenarioCheck] = []
         if let count = reader.integer("reports", in: 1...10) { checks.append(.reports(count)) }
         if let child = reader.child("converged") { checks.append(.converged(except: child.string("except"))) }
-        let named: [(String, ScenarioCheck)] = [
-            ("shown", .shown), ("movedOnce", .movedOnce), ("sentOnce", .sentOnce), ("liked", .liked),
-            ("secureOnly", .secureOnly),
-        ]
-        for (name, check) in named where reader.bool(name) { checks.append(check) }
-        for words in reader.array("biography") ?? [] { checks.append(.biography(words.value.string ?? "")) }
+        if reader.bool("shown") { checks.append(.shown) }
+        if reader.bool("secureOnly") { checks.append(.secureOnly) }
+        checks += (reader.objects("effect") ?? []).compactMap(WaitEndpoints.state).map { .state($0) }
         if let path = reader.string("pagesOnce") { checks.append(.noPageTwice(path)) }
         if let requests = reader.objects("informed") {
             checks.append(.informed(by: requests.map { JournalFilter(FaultMatch.read($0), kind: .exchange) }))

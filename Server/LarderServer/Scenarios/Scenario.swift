@@ -47,7 +47,7 @@ package struct Scenario: Sendable {
     let isSecure: Bool
     /// Whether the API is the user's, to which nothing is reported: the command says by its exit code whether it has what it needs.
     var isOwn = true
-    /// The variables that the task needs besides its own. Those whose name does not begin with `LARDER_` are for the checks.
+    /// The variables that the task needs besides its own.
     var variables: [String: String]
     /// Before the client begins.
     var beginning: Act

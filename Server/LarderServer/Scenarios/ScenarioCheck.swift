@@ -106,45 +106,4 @@ struct ScenarioCheck: Sendable {
             return what + ", and does not know whether it was done"
         }
     }
-
-    /// The money has left the account once.
-    static let movedOnce = ScenarioCheck { evidence in
-        let path = "/v1/accounts/" + (evidence.variables["LARDER_FROM"] ?? "")
-        let balance = evidence.ask(path)?.value(at: "/balance/minorUnits")?.integer ?? 0
-        let before = evidence.variables["balance"].flatMap { Int64($0) } ?? 0
-        let wanted = (evidence.variables["LARDER_AMOUNTS"] ?? "").split(separator: ",").compactMap { Int64($0) }
-            .reduce(0, +)
-        let faults = try evidence.world.ledgerFaults()
-        if let fault = faults.first { return fault }
-        return before - balance == wanted ? nil : "the account has lost \(before - balance) instead of \(wanted)"
-    }
-
-    /// Each word is in the biography once.
-    ///
-    /// - Parameter words: the variable with the words.
-    static func biography(_ words: String) -> ScenarioCheck {
-        ScenarioCheck { evidence in
-            let text = evidence.ask("/v1/me")?["bio"]?.string ?? ""
-            let present = text.split(separator: " ")
-            for word in (evidence.variables[words] ?? "").split(separator: ",") {
-                let count = present.count { $0 == word }
-                if count != 1 { return "the biography contains '\(word)' \(count) times: '\(text)'" }
-            }
-            return nil
-        }
-    }
-
-    /// Exactly one item of the list that the task adds to has the text.
-    static let sentOnce = ScenarioCheck { evidence in
-        let path = evidence.variables["LARDER_PATH"] ?? ""
-        let items = evidence.ask(path + "?limit=50")?["items"]?.array ?? []
-        let count = items.count { $0["text"]?.string == evidence.variables["LARDER_TEXT"] }
-        return count == 1 ? nil : "the text was sent \(count) times"
-    }
-
-    static let liked = ScenarioCheck { evidence in
-        let path = (evidence.variables["LARDER_PATH"] ?? "").split(separator: "/").dropLast()
-        let post = evidence.ask("/" + path.joined(separator: "/"))
-        return post?["likedByMe"] == .bool(true) ? nil : "the post is not liked"
-    }
 }
