@@ -68,7 +68,7 @@ struct TokenTests {
             let plan = FaultPlan()
             let database = try Database(.memory, faults: plan)
             try WorldSchema.migrations.run(on: database)
-            let store = try Store(database, instance: 1)
+            let store = try Store(database)
             let at = WallTime(seconds: 1_000)
             var post = EntityRow.post(1, author: 1, text: "", image: nil, created: at)
             post.isDeleted = true

@@ -8,7 +8,7 @@ import LarderTime
 final class Store {
     let database: Database
     private let sql: SQL
-    /// The identity of this history, part of every change token.
+    /// The identity of this history, part of every change token; 0 before its beginning.
     private(set) var instance: UInt64
     var meta: MetaTable { MetaTable(sql: sql) }
     var entities: EntityTable { EntityTable(sql: sql) }
@@ -21,18 +21,10 @@ final class Store {
     var uploads: UploadTable { UploadTable(sql: sql) }
 
     /// Takes ownership of a database that has the schema.
-    ///
-    /// - Parameter instance: the identity for a database that has none yet.
-    init(_ database: Database, instance fresh: UInt64) throws(SQLiteError) {
+    init(_ database: Database) throws(SQLiteError) {
         self.database = database
         sql = SQL(database)
-        let meta = MetaTable(sql: sql)
-        if let stored = try meta.integer(.instance) {
-            instance = UInt64(bitPattern: stored)
-        } else {
-            instance = fresh
-            try meta.set(.instance, Int64(bitPattern: fresh))
-        }
+        instance = UInt64(bitPattern: try MetaTable(sql: sql).integer(.instance) ?? 0)
     }
 
     /// Begins a history of its own: tokens of the one before lead to a resync.

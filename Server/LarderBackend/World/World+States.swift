@@ -41,7 +41,7 @@ extension World {
     /// Replaces the state. Tokens of the one before lead to a resync; live channels are closed so that their clients read on.
     package func replace(with image: DatabaseImage) throws(Problem) {
         do {
-            let store = try Store(Self.database(image), instance: newInstance())
+            let store = try Store(Self.database(image))
             try store.begin(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in

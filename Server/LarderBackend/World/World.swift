@@ -66,11 +66,12 @@ package final class World: Sendable {
         var source = instances
         var confined: Confined
         if let image {
-            confined = Confined(store: try Store(Self.database(image), instance: source.next()))
+            confined = Confined(store: try Store(Self.database(image)))
             try confined.store.begin(source.next())
         } else {
             let database = if let database { database } else { try Database(.memory) }
-            confined = Confined(store: try Store(database, instance: source.next()))
+            confined = Confined(store: try Store(database))
+            if confined.store.instance == 0 { try confined.store.begin(source.next()) }
         }
         self.instances = Mutex(source)
         names = Mutex(try confined.store.collections.names())

@@ -62,13 +62,7 @@ final class WorldRegistry: Sendable {
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         var state = State()
         if let path = options.databasePath {
-            let (database, images) = try Self.open(
-                path,
-                source,
-                options.durability,
-                instance: system.next(),
-                announce: options.announce
-            )
+            let (database, images) = try Self.open(path, source, options.durability, announce: options.announce)
             main = try World(
                 id: World.mainID,
                 database: database,
@@ -94,7 +88,6 @@ final class WorldRegistry: Sendable {
         _ path: String,
         _ source: WorldSource,
         _ durability: Database.Durability,
-        instance: UInt64,
         announce: (@Sendable (String) -> Void)?
     ) throws -> sending (Database, ImageCatalogue) {
         var options = Database.Options()
@@ -111,8 +104,7 @@ final class WorldRegistry: Sendable {
             }
         }
         let images = try source.images()
-        let contents = isNew ? try source.contents(images) : nil
-        if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }
+        if isNew, let contents = try source.contents(images) { try WorldSeeder.fill(database, with: contents) }
         return (database, images)
     }
 
