@@ -115,12 +115,6 @@ public struct MockWorld: Sendable {
         return (reply.status.code, reply.bytes)
     }
 
-    /// Executes an action after a delay in the world's time, unless the world is reset before.
-    public func perform(_ act: ScriptedAction, after delay: Duration) {
-        let (plane, world) = (plane, world)
-        world.clock.plan(after: delay) { plane.perform(act, in: world) }
-    }
-
     /// Adds an actor that acts at a stage of matching exchanges.
     @discardableResult public func set(_ actor: ScriptedActor) throws -> ScriptedActor {
         try plane.set(actor, in: world)

@@ -64,9 +64,9 @@ struct WorldTests {
         let world = site.backend.main
         world.clock.freeze()
         let newest = try await site.text("GET", "/v1/feed?limit=1")
-        let step = #"{"atSeconds": 30, "faults": [{"action": {"type": "respond", "status": 503}}]}"#
+        let act = #"{"method": "POST", "path": "/v1/posts", "as": "ana", "body": {"text": "late"}}"#
+        let step = #"{"atSeconds": 30, "faults": [{"action": {"type": "respond", "status": 503}}], "act": \#(act)}"#
         #expect(try await site.ask("POST", "/_larder/script", "{\"steps\": [\(step)]}").status < 300)
-        world.perform(ScriptedAction("POST", "/v1/posts", as: "ana", body: #"{"text":"late"}"#), after: .seconds(30))
         #expect(try await site.ask("POST", "/orders", "{}").status == 204)
         // The webhook is planned after its reply, on the loop that answers the next request.
         #expect(try await site.text("GET", "/v1/feed?limit=1") == newest)
@@ -261,11 +261,10 @@ struct WorldTests {
 
     @Test func `timers run in order and each at its own time during an advance`() async throws {
         let stage = try Stage()
+        let world = stage.world
         for (delay, text) in [(30, "third"), (10, "first"), (20, "second")] {
-            stage.world.perform(
-                ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}"),
-                after: .seconds(delay)
-            )
+            let act = ScriptedAction("POST", "/v1/posts", as: "ana", body: "{\"text\":\"\(text)\"}")
+            world.clock.plan(after: .seconds(delay)) { world.perform(act) }
         }
         stage.world.clock.advanceToNextTimer()
         stage.world.clock.advance(by: .seconds(60))

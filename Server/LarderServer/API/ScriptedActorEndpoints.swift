@@ -22,18 +22,12 @@ enum ScriptedActorEndpoints {
             },
         ]
 
-    /// One or several actions, immediately or after a delay.
     private static func act(_ call: ControlCall) throws(Problem) -> Reply? {
         let reader = try call.settings()
-        let after = reader.seconds("afterSeconds")
         let acts = reader.one(or: "acts", ScriptedAction.read)
         try reader.check()
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
-        if let after {
-            world.clock.plan(after: after) { for act in acts { plane.perform(act, in: world) } }
-            return .control(.members(["scheduled": .int(acts.count)]), status: .accepted)
-        }
         let results = acts.map { act in
             let reply = plane.perform(act, in: world)
             return JSONValue.members([

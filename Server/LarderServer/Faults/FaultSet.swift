@@ -52,7 +52,6 @@ struct FaultCounts: Sendable {
         let occurrence = fault.occurrence
         guard occurrence.probability > 0 else { return nil }
         var age = now - setAt
-        if let lifetime = fault.lifetime, age >= lifetime { return nil }
         if let period = occurrence.period?.nanosecondsSaturating, period > 0 {
             age = .nanoseconds(age.nanosecondsSaturating % period)
         }
