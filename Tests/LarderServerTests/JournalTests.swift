@@ -405,6 +405,11 @@ struct JournalTests {
         #expect(try drifted.json["items"]?.array?.count == plain.json["items"]?.array?.count)
         stage.world.drift = nil
         #expect(try await stage.ask("GET", "/v1/accounts").body == plain.body)
+        let some = try await stage.ask("PUT", "/_larder/drift", #"{"seed":5,"changes":["otherOrder"]}"#)
+        #expect(try some.json["drift"]?["changes"] == .array([.string("otherOrder")]))
+        let ordered = try await stage.ask("GET", "/v1/accounts").json["items"]?[0]?.object
+        #expect(ordered?.members.count == (try plain.json["items"]?[0]?.object)?.members.count)
+        #expect(try await stage.ask("PUT", "/_larder/drift", #"{"seed":5,"changes":["x"]}"#).status == 422)
     }
 
     @Test func `the last error of a script's steps is shown`() async throws {

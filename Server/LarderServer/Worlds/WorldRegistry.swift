@@ -238,7 +238,8 @@ final class WorldRegistry: Sendable {
     ) throws(SQLiteError) -> World {
         try World(
             id: name,
-            image: template.image,
+            database: World.database(template.image),
+            isCopy: true,
             images: template.images,
             clock: clock,
             seed: seed,
