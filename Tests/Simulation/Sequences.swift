@@ -275,13 +275,12 @@ extension Simulation {
         network.abandon(of: device.index)
     }
 
-    /// Lets the next change token of each device expire.
+    /// Lets all change tokens expire: the same state begins another history.
     func expireTokens() {
-        var once = Fault.Occurrence()
-        once.count = 1
-        do { try world.set(Fault(id: "tokens", .changes(.expired), occurrence: once)) } catch {
-            find(.crash, "a fault of the change feed is rejected: \(error)")
-        }
+        do {
+            try world.takeSnapshot("now")
+            try world.restore("now")
+        } catch { find(.crash, "a snapshot is not restored: \(error)") }
     }
 
     /// The clock is set back by less than most values are old, while the app runs or shortly before it is started again.
