@@ -122,7 +122,7 @@ struct ProxyTests {
         let lag = #"{"match":{"path":"/v1/feed"},"action":{"type":"lag","commits":1}}"#
         let rejected = try await pair.proxy.ask("POST", "/_larder/faults", lag)
         #expect(rejected.status == 422 && String(decoding: rejected.body, as: UTF8.self).contains("/action/type"))
-        #expect(throws: Problem.self) { try pair.proxy.world.inject(.expireAll) }
+        #expect(throws: Problem.self) { try pair.proxy.world.set(Fault(.changes(.expired))) }
         #expect(try await pair.proxy.ask("GET", "/_larder/oracles/ledger").status == 400)
         #expect(pair.proxy.world.perform(ScriptedAction("GET", "/v1/feed", as: "ana")).status == 400)
         #expect(
@@ -284,48 +284,6 @@ struct ProxyTests {
         #expect(try await proxy.ask("GET", "/w/index.php", fields: ["Larder-World": "blue"]).text == "wiki")
         #expect(server.received().starts(with: "GET /w/index.php HTTP/1.1\r\n".utf8))
         #expect(try await proxy.backend.world("blue").journal().map(\.target) == ["/w/index.php"])
-    }
-
-    @Test func `the bodies in memory are bounded together, until their readers have them`() async throws {
-        let server = try RawServer()
-        let url = try #require(HTTPURL(server.url))
-        let proxy = try Stage {
-            $0.origin = .server(url)
-            $0.proxy.bodyBytesMaximum = 1_000
-        }
-        try proxy.world.set(Gate(id: "g", when: FaultMatch("GET", "/first"), stage: .reply))
-        let first = try proxy.send("GET", "/first")
-        let peer = try await server.next()
-        _ = try await peer.read(until: "\r\n\r\n")
-        let body = String(repeating: "x", count: 900)
-        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
-        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
-        let second = try await proxy.ask("POST", "/second", body)
-        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
-        proxy.world.releaseAll()
-        #expect(try await first.reply().text == body)
-        let third = try proxy.send("POST", "/third", body)
-        _ = try await peer.read(until: body)
-        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
-        #expect(try await third.reply().status == 503)
-    }
-
-    @Test func `the body of a request that is held counts towards the bound`() async throws {
-        let port = try ClosedPort()
-        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
-        let proxy = try Stage {
-            $0.origin = .server(url)
-            $0.proxy.bodyBytesMaximum = 1_000
-        }
-        try proxy.world.set(Gate(id: "g", when: FaultMatch("POST", "/first"), stage: .request))
-        let body = String(repeating: "x", count: 900)
-        let first = try proxy.send("POST", "/first", body)
-        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
-        let second = try await proxy.ask("POST", "/second", body)
-        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
-        proxy.world.releaseAll()
-        #expect(try await first.reply().status == 502)
-        #expect(try await proxy.ask("POST", "/third", body).status == 502)
     }
 
     @Test func `exchanges with the server end when their world is destroyed`() async throws {

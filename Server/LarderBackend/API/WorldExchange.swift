@@ -13,7 +13,9 @@ package final class WorldExchange: @unchecked Sendable {
         /// Reads see the state at an earlier commit.
         package var past: StateHistory.Limit?
         package var live: (any LiveFilter)?
-        /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
+        /// What is wrong with the page of the change feed that is read.
+        package var page: ChangePageFault?
+        /// Whether the request did not arrive over a connection, so that nothing can delay its reply.
         package var isDetached = false
         /// Whether somebody only looks at the state: what a custom route would change is not kept, and nothing follows its reply.
         package var isLook = false
@@ -35,8 +37,6 @@ package final class WorldExchange: @unchecked Sendable {
     package internal(set) var commit: Int64 = 0
     /// The faults and gates of the exchange, which the backend does not use.
     package var trace: (any AnyObject & Sendable)?
-    /// The memory that the request's body has, for its limit; nil without one. The backend does not use it.
-    package var bodyLease: (any AnyObject & Sendable)?
     /// What the contract of the server says about the exchange, a sentence each. Any thread may complete the exchange, and its check is there.
     package let contractFindings = Mutex<[String]>([])
     /// Whether another server, or a recording of one, answers instead of the API.
