@@ -286,6 +286,48 @@ struct ProxyTests {
         #expect(try await proxy.backend.world("blue").journal().map(\.target) == ["/w/index.php"])
     }
 
+    @Test func `the bodies in memory are bounded together, until their readers have them`() async throws {
+        let server = try RawServer()
+        let url = try #require(HTTPURL(server.url))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.bodyBytesMaximum = 1_000
+        }
+        try proxy.world.set(Gate(id: "g", when: FaultMatch("GET", "/first"), stage: .reply))
+        let first = try proxy.send("GET", "/first")
+        let peer = try await server.next()
+        _ = try await peer.read(until: "\r\n\r\n")
+        let body = String(repeating: "x", count: 900)
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
+        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let second = try await proxy.ask("POST", "/second", body)
+        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
+        proxy.world.releaseAll()
+        #expect(try await first.reply().text == body)
+        let third = try proxy.send("POST", "/third", body)
+        _ = try await peer.read(until: body)
+        try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n\(body)")
+        #expect(try await third.reply().status == 503)
+    }
+
+    @Test func `the body of a request that is held counts towards the bound`() async throws {
+        let port = try ClosedPort()
+        let url = try #require(HTTPURL("http://127.0.0.1:\(port.port)"))
+        let proxy = try Stage {
+            $0.origin = .server(url)
+            $0.proxy.bodyBytesMaximum = 1_000
+        }
+        try proxy.world.set(Gate(id: "g", when: FaultMatch("POST", "/first"), stage: .request))
+        let body = String(repeating: "x", count: 900)
+        let first = try proxy.send("POST", "/first", body)
+        #expect(await proxy.world.wait(for: .held(1), limit: .seconds(3_600)))
+        let second = try await proxy.ask("POST", "/second", body)
+        #expect(second.status == 503 && second.problem == "service-unavailable" && second.field("Retry-After") == "1")
+        proxy.world.releaseAll()
+        #expect(try await first.reply().status == 502)
+        #expect(try await proxy.ask("POST", "/third", body).status == 502)
+    }
+
     @Test func `exchanges with the server end when their world is destroyed`() async throws {
         let server = try RawServer()
         let proxy = try Self.proxy(to: server.url)

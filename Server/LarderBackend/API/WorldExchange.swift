@@ -37,6 +37,8 @@ package final class WorldExchange: @unchecked Sendable {
     package internal(set) var commit: Int64 = 0
     /// The faults and gates of the exchange, which the backend does not use.
     package var trace: (any AnyObject & Sendable)?
+    /// The memory that the request's body has, for its limit; nil without one. The backend does not use it.
+    package var bodyLease: (any AnyObject & Sendable)?
     /// What the contract of the server says about the exchange, a sentence each. Any thread may complete the exchange, and its check is there.
     package let contractFindings = Mutex<[String]>([])
     /// Whether another server, or a recording of one, answers instead of the API.

@@ -51,6 +51,7 @@ extension Connection {
         // An empty line is between head and body.
         record.isComplete = reply.map { record.bytesSent >= $0.head.bytes.count + 2 + $0.body.count } ?? false
         records.append(record)
+        if let lease = reply?.lease { leases.append(lease) }
         if ending != .persist || !staysOpen(pendingReply.request) { closesAfterOutput = true }
         if ending != .reset, pendingReply.request.isCut { isLingering = true }
         if ending == .reset { resetsAfterOutput = true }

@@ -122,6 +122,7 @@ extension Connection {
         if !resets { endTLS() }
         if resets { SystemCall.closeWithReset(descriptor) } else { Glibc.close(descriptor) }
         if let pendingReply { records.append(pendingReply.record) }
+        leases = []
         // Before the waits of the exchange end, so that the record says what it was waiting for.
         reportRecords(areComplete: false)
         pendingReply.take()?.abandoned?()

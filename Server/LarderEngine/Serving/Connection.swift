@@ -55,6 +55,8 @@ final class Connection: DescriptorUser, @unchecked Sendable {
     var resetsAfterOutput = false
     var isStopping = false
     var records: [ExchangeRecord] = []
+    /// What the replies that are not completely written keep (`ExchangeNote.lease`).
+    var leases: [any AnyObject & Sendable] = []
     private var writingBegan = MonotonicTime(nanoseconds: 0)
     var interest: Readiness = .read
     var deadline: MonotonicTime
@@ -210,6 +212,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .eventStream(let handler): return startStream(pendingReply, handler, reply)
         case .tunnel(let end): return startTunnel(pendingReply, end, reply)
         }
+        if let lease = reply.lease { leases.append(lease) }
         let isPersistent = staysOpen(pendingReply.request)
         if !isPersistent { closesAfterOutput = true }
         if pendingReply.request.isCut { isLingering = true }
@@ -258,6 +261,7 @@ final class Connection: DescriptorUser, @unchecked Sendable {
         case .failed: return close()
         case .blocked: break
         case .drained:
+            leases = []
             reportRecords(areComplete: true)
             if closesAfterOutput {
                 guard isLingering, !resetsAfterOutput else { return close(resets: resetsAfterOutput) }

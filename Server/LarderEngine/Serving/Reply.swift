@@ -24,6 +24,8 @@ package struct Reply: Sendable {
     package var date: [UInt8]?
     /// The bytes that a content coding has taken off the body.
     package var bytesSavedByCoding = 0
+    /// Released when the reply is written, or its connection is closed: for what is limited while replies wait for their readers.
+    package var lease: (any AnyObject & Sendable)?
     /// Sends the content of an event stream or a WebSocket; nil: it is sent at once.
     package var pacer: (any ChannelPacer)?
 

@@ -84,6 +84,8 @@ package struct ProxySettings: Sendable {
     package var readsWorldPaths = true
     /// Further host names that requests may have.
     package var allowedHosts: Set<String> = []
+    /// The maximum size of all complete bodies in memory: of requests until they are answered, and of replies until they are written.
+    package var bodyBytesMaximum = 512 << 20
     /// How a server with https is checked.
     package var tls = TLSSettings()
 

@@ -137,6 +137,11 @@ final class ControlPlane: ExchangeHandler {
         let world = owner.world
         let request = request.droppingPathPrefix(owner.prefixLength)
         if isEcho(request) { return EchoEndpoints.answer(request).adding(CrossOrigin.lines(for: request)) }
+        if case .proxy(let proxy) = origin {
+            do throws(Problem) { owner.bodyLease = try proxy.memory.take(request.body.count) } catch {
+                return error.reply(to: request)
+            }
+        }
         // Nothing delays, changes or dates the reply. A custom route can delay it, and then its key is in flight.
         if owner.prefixLength == 0, owner.trace == nil, world.clock.followsSystem,
             !world.control.affects(request.path), keyInFlight(of: request, owner) == nil

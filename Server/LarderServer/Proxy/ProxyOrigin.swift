@@ -20,6 +20,7 @@ final class ProxyOrigin: Sendable {
     /// The end of the request line, and `Host`.
     private let beginning: [UInt8]
     private let allowedHosts: Set<String>
+    let memory: BodyMemory
     /// The name of this proxy in `Via` of the requests that it sends (RFC 9110 §7.6.3), unlike that of any other proxy.
     private let name: String
 
@@ -35,6 +36,7 @@ final class ProxyOrigin: Sendable {
         self.announce = announce
         isSecure = url.scheme.isSecure
         allowedHosts = Set((settings.allowedHosts + LocalHosts.names).map { $0.lowercased() })
+        memory = BodyMemory(bytesMaximum: settings.bodyBytesMaximum)
         name = "larder-" + String(UInt32.random(in: 0 ... .max), radix: 16)
         let tls = isSecure ? try TLSClient(settings.tls) : nil
         address = try UpstreamAddress(host: url.host, port: url.port, tls: tls)

@@ -22,6 +22,8 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     private var phase = Phase.waiting
     /// What has arrived of the reply's content.
     private var body: [UInt8] = []
+    /// The memory that the reply's body has.
+    private let lease: BodyMemory.Lease
     /// Weak: a stream whose reply was never sent, because the client was gone or a fault has replaced the reply, is released
     /// and cancels the request.
     private weak var stream: ProxyEventStream?
@@ -30,11 +32,17 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
     /// Forgets to end with the world; nil before `begin`.
     private var forget: (@Sendable () -> Void)?
 
-    init(_ request: Request, _ exchange: Exchange, _ world: World, _ origin: ProxyOrigin) {
+    init(
+        _ request: Request,
+        _ exchange: Exchange,
+        _ world: World,
+        _ origin: ProxyOrigin
+    ) {
         self.request = request
         self.exchange = exchange
         self.world = world
         self.origin = origin
+        lease = origin.memory.emptyLease
     }
 
     // The request retains its receiver until it is over.
@@ -113,6 +121,7 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
                 )
             )
         }
+        do throws(Problem) { try lease.grow(by: bytes.count) } catch { return giveUp(error) }
         if body.isEmpty { body = bytes } else { body.append(contentsOf: bytes) }
     }
 
@@ -133,7 +142,9 @@ final class ProxyRelay: UpstreamReceiver, @unchecked Sendable {
                 basePath: origin.basePath,
                 for: request
             )
-            answer(Self.reply(head, Swift.exchange(&body, with: []), to: request.method, location))
+            var reply = Self.reply(head, Swift.exchange(&body, with: []), to: request.method, location)
+            reply.lease = lease
+            answer(reply)
         case .streaming: stream?.ended()
         case .waiting, .done: break
         }
