@@ -35,7 +35,11 @@ package struct Backend: Sendable {
         do {
             try limit(request, owner, &limits)
             let inner = exchange.adding(crossOrigin + limits)
-            var found = try own.isEmpty ? nil : answerByRoute(request, inner, owner)
+            var found: Reply?
+            // The first custom route whose conditions hold.
+            for match in own.answering(request) where found == nil {
+                found = try match.route.answer(Call(request, inner, owner, match))
+            }
             if found == nil {
                 // A preflight for a route is answered here.
                 if let otherwise, request.preflightedMethod.map({ own.accepting($0).isEmpty }) ?? true {
@@ -84,16 +88,6 @@ package struct Backend: Sendable {
                 fields: [.retryAfter: String(verdict.secondsToReset)]
             )
         }
-    }
-
-    /// The reply of the first custom route whose conditions hold; nil if there is none.
-    private func answerByRoute(_ request: Request, _ exchange: Exchange, _ owner: WorldExchange) throws(Problem)
-        -> Reply?
-    {
-        for match in owner.customRoutes.answering(request) {
-            if let reply = try match.route.answer(Call(request, exchange, owner, match)) { return reply }
-        }
-        return nil
     }
 
     /// Answers a request that no custom route answers and whose reply is not in the cache.

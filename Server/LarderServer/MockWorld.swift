@@ -101,9 +101,6 @@ public struct MockWorld: Sendable {
         nonmutating set { world.control.change { $0.drift = newValue } }
     }
 
-    /// Injects a fault into the change feed.
-    public func inject(_ fault: ChangeFeedFault) throws { try plane.inject(fault, in: world) }
-
     // MARK: Scripted actors
 
     /// Executes an action immediately.
@@ -116,12 +113,6 @@ public struct MockWorld: Sendable {
     func look(at path: String, as person: String?) -> (status: Int, body: [UInt8]) {
         let reply = plane.look(at: path, as: person, in: world)
         return (reply.status.code, reply.bytes)
-    }
-
-    /// Executes an action after a delay in the world's time, unless the world is reset before.
-    public func perform(_ act: ScriptedAction, after delay: Duration) {
-        let (plane, world) = (plane, world)
-        world.clock.plan(after: delay) { plane.perform(act, in: world) }
     }
 
     /// Adds an actor that acts at a stage of matching exchanges.

@@ -34,7 +34,6 @@ enum CommandUsage {
         [
             CommandEntry("act JSON", "executes a request as another person"),
             CommandEntry("actors [list | add JSON | remove ID | clear]"),
-            CommandEntry("changes expire|repeatPage|emptyPage|reversePage|dropTombstones [TOKEN]"),
             CommandEntry(
                 "clients [list | ID (offline | online | (show | hide | invalidate | refresh) KEY | drop OPERATION)]",
                 "what connected clients hold, and asks one (APIClient.Configuration.inspector)"

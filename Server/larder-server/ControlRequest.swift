@@ -11,8 +11,6 @@ struct ControlRequest {
     private static let forms: [(words: String, request: String)] =
         items("actors") + items("faults") + items("gates") + clients + [
             ("act JSON", "POST act JSON"), ("verify JSON", "POST verify JSON"), ("wait JSON", "POST wait JSON"),
-            ("changes FAULT", #"POST changes {"fault":"FAULT"}"#),
-            ("changes FAULT TOKEN", #"POST changes {"fault":"FAULT","token":"TOKEN"}"#),
             ("clock", "GET clock"), ("clock real", #"PUT clock {"mode":"real"}"#),
             ("clock freeze", #"PUT clock {"mode":"frozen"}"#),
             ("clock freeze TIME", #"PUT clock {"mode":"frozen","time":"TIME"}"#),

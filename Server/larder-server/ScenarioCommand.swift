@@ -102,7 +102,7 @@ struct ScenarioCommand {
                 // The command or the server cannot be started: in no other scenario either.
                 throw error
             } catch {
-                report = ScenarioReport(failing: scenario, error)
+                report = .failing(scenario, error)
             }
             reports.append(report)
             Terminal.print(isTAP ? report.tap(reports.count) : report.line)

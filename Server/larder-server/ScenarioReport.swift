@@ -8,19 +8,15 @@ struct ScenarioReport {
 
     var isPassed: Bool { result.outcome == .passed }
 
-    init(result: ScenarioRun.Result, ending: ChildProcess.Ending, seconds: Double) {
-        self.result = result
-        self.ending = ending
-        self.seconds = seconds
-    }
-
     /// The report of a scenario that could not be judged.
-    init(failing scenario: Scenario, _ error: any Error) {
+    static func failing(_ scenario: Scenario, _ error: any Error) -> ScenarioReport {
         let outcome = ScenarioRun.Result.Outcome.failed(["the scenario could not be judged: \(error)"])
         let (name, requirement) = (scenario.name, scenario.requirement)
-        result = ScenarioRun.Result(name: name, outcome: outcome, exchanges: 0, requirement: requirement)
-        ending = ChildProcess.Ending(code: nil, timedOut: false, output: "")
-        seconds = 0
+        return ScenarioReport(
+            result: ScenarioRun.Result(name: name, outcome: outcome, exchanges: 0, requirement: requirement),
+            ending: ChildProcess.Ending(code: nil, timedOut: false, output: ""),
+            seconds: 0
+        )
     }
 
     /// Why it was not passed, in lines; empty if it was.

@@ -230,7 +230,9 @@ struct StoriesTests {
         client.cache.outbox.pause()
         let unliked = try #require(posts.first { !$0.likedByMe })
         try client.likes.set(true, unliked.id)
-        try scene.world.inject(.expireAll)
+        var once = Fault.Occurrence()
+        once.count = 1
+        try scene.world.set(Fault(.changes(.expired), occurrence: once))
         try await client.sync.catchUp()
         #expect(client.sync.status.resyncs == 1)
         await seen.wait { $0.last?.freshness == .stale(.invalidated) }
@@ -241,8 +243,8 @@ struct StoriesTests {
         await scene.expectGoodConduct()
     }
 
-    @Test(arguments: [ChangeFeedFault.repeatPage, .emptyPage, .reversePage, .expireAfter(pages: 1)])
-    func `a faulty change feed ends with the server's state`(_ fault: ChangeFeedFault) async throws {
+    @Test(arguments: [ChangePageFault.repeated, .empty, .reversed, .expired])
+    func `a faulty change feed ends with the server's state`(_ page: ChangePageFault) async throws {
         let scene = try ClientScene()
         let client = try await scene.client()
         try await client.sync.catchUp()
@@ -250,7 +252,10 @@ struct StoriesTests {
         for index in 0..<5 {
             #expect(scene.edit(as: try scene.handle("user_2"), #"{"bio":"bio \#(index)"}"#) == 200)
         }
-        try scene.world.inject(fault)
+        var once = Fault.Occurrence()
+        once.count = 1
+        if page == .expired { once.after = 1 }
+        try scene.world.set(Fault(.changes(page), occurrence: once))
         try await client.sync.catchUp()
         try await client.sync.catchUp()
         let snapshot = try await client.profiles.profile("user_2")

@@ -31,7 +31,6 @@ func fuzzControl(_ bytes: [UInt8]) throws {
         }
         _ = Matcher(fault.match).names(.get, Array("/v1/feed".utf8)[...])
     }
-    _ = settings(object) { ChangeFeedFault.read($0) }
     _ = settings(object) { ScriptedAction.read($0)?.json }
     _ = settings(object) { Gate.read($0).json }
     _ = settings(object) { Expectation.read($0) }

@@ -323,7 +323,10 @@ struct CollectionTests {
         let shop = try CollectionShop()
         let ledger = try await shop.ask("GET", "/_larder/oracles/ledger")
         #expect(ledger.status == 400 && ledger.text.contains("this server has your own collections"))
-        #expect(try await shop.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#).status == 204)
+        let fault = #"{"match":{"count":1},"action":{"type":"changes","page":"expired"}}"#
+        #expect(try await shop.ask("POST", "/_larder/faults", fault).status == 201)
+        let token = try await shop.ask("GET", "/changes?since=now").json["nextToken"]?.string ?? ""
+        for status in [410, 200] { #expect(try await shop.ask("GET", "/changes?since=\(token)").status == status) }
     }
 
     @Test func `Allow has the methods that the path of a list, of a document and of a route takes`() async throws {

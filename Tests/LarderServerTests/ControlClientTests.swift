@@ -64,7 +64,7 @@ struct ControlClientTests {
     }
 
     @Test(arguments: [
-        (["changes", "expire", "a\"b\\c"], "POST /_larder/changes", #"{"fault":"expire","token":"a\"b\\c"}"#),
+        (["worlds", "snapshot", "a\"b\\c"], "POST /_larder/snapshots", #"{"name":"a\"b\\c"}"#),
         (["worlds", "create", "a\"b"], "POST /_larder/worlds", #"{"id":"a\"b"}"#),
         (["worlds", "fork", "a\"b", "c d"], "POST /_larder/worlds", #"{"from":{"fork":"a\"b"},"id":"c d"}"#),
         (["worlds", "destroy", "a b/c"], "DELETE /_larder/worlds/a%20b%2Fc", ""),

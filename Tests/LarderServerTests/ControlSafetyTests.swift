@@ -101,7 +101,7 @@ struct ControlSafetyTests {
         let stage = try Stage()
         var generator = SeededGenerator(seed: 20_261_121)
         let targets = [
-            "worlds", "faults", "script", "gates", "verify", "actors", "changes", "drift", "dialect", "skew", "clock",
+            "worlds", "faults", "script", "gates", "verify", "actors", "drift", "dialect", "skew", "clock",
             "clock/advance", "snapshots", "profiles/train", "act", "oracles/converged", "held/1/answer",
         ]
         let seeds = [

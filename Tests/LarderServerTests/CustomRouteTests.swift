@@ -545,12 +545,10 @@ struct CustomRouteTests {
 
     // MARK: What only the demo has
 
-    @Test func `routes have no ledger and no change feed`() async throws {
+    @Test func `routes have no ledger`() async throws {
         let site = try RouteSite(routes: #"{"path": "/a"}"#)
         let ledger = try await site.ask("GET", "/_larder/oracles/ledger")
         #expect(ledger.status == 400 && ledger.text.contains("The ledger needs the data of the demo backend; "))
-        let changes = try await site.ask("POST", "/_larder/changes", #"{"fault":"expire"}"#)
-        #expect(changes.status == 400 && changes.text.contains("or of --data; this server has only routes"))
     }
 }
 

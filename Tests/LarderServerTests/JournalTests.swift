@@ -307,26 +307,66 @@ struct JournalTests {
         func page(_ since: String?) async throws -> RawReply {
             try await stage.ask("GET", "/v1/changes?limit=10" + (since.map { "&since=" + $0 } ?? ""))
         }
+        func set(_ page: ChangePageFault, after: Int = 0) throws {
+            var once = Fault.Occurrence()
+            (once.after, once.count) = (after, 1)
+            try stage.world.set(Fault(id: "page", .changes(page), occurrence: once))
+        }
         let first = try await page(nil)
         let token = try #require(try first.json["nextToken"]?.string)
         let second = try await page(token).json["items"]
-        try stage.world.inject(.repeatPage)
+        try set(.repeated)
         let repeated = try await page(token).json
         #expect(repeated["items"] == second && repeated["nextToken"] == .string(token))
-        try stage.world.inject(.emptyPage)
+        try set(.empty)
         let empty = try await page(token).json
         #expect(empty["items"] == .array([]) && empty["hasMore"] == .bool(true))
-        try stage.world.inject(.reversePage)
+        try set(.reversed)
         #expect(try await page(token).json["items"]?.array == second?.array?.reversed())
-        try stage.world.inject(.expireAfter(pages: 1))
+        try set(.expired, after: 1)
         let last = try #require(try await page(token).json["nextToken"]?.string)
         stage.world.dialect.resync = .uploadDifferences
         let gone = try await page(last)
         #expect(gone.status == 410 && gone.problem == "resync-required")
         #expect(try gone.json["resync"] == .string("upload-differences") && gone.field("Location") == "/v1/changes")
         #expect(try await page(last).status == 200)
-        try stage.world.inject(.expireAll)
-        #expect(try await page(last).status == 410)
+    }
+
+    @Test func `a fault of the change feed concerns no other request, and is counted for each device`() async throws {
+        let stage = try Stage()
+        var once = Fault.Occurrence()
+        once.count = 1
+        try stage.world.set(Fault(id: "gone", .changes(.expired), occurrence: once))
+        let token = try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string ?? ""
+        #expect(try await stage.ask("GET", "/v1/changes?limit=1").status == 200)
+        #expect(try await stage.ask("GET", "/v1/feed?since=\(token)").status == 200)
+        for device in ["phone", "tablet"] {
+            for status in [410, 200] {
+                let fields = ["Larder-Device": device]
+                let reply = try await stage.ask("GET", "/v1/changes?since=\(token)", fields: fields)
+                #expect(reply.status == status, "\(device)")
+            }
+        }
+        let applied = await stage.world.journal().filter { $0.faults == ["gone"] }
+        #expect(applied.map(\.status) == [410, 410] && stage.world.faults[0].applications == 2)
+    }
+
+    @Test func `a reader that has not read the forgotten tombstones must begin anew, and another one goes on`()
+        async throws
+    {
+        let stage = try Stage()
+        func token(_ since: String) async throws -> String {
+            try await stage.ask("GET", "/v1/changes?since=\(since)").json["nextToken"]?.string ?? ""
+        }
+        let early = try await token("now")
+        let reply = try await stage.ask("POST", "/v1/tasks", #"{"title":"x"}"#)
+        let path = try #require(reply.field("Location"))
+        #expect(try await stage.ask("DELETE", path).status == 204)
+        _ = try await stage.ask("POST", "/v1/tasks", #"{"title":"y"}"#)
+        let late = try await token(early)
+        try stage.world.set(Fault(.changes(.noTombstones)))
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(late)").status == 200)
+        #expect(try await stage.ask("GET", "/v1/changes?since=\(early)").status == 410)
     }
 
     @Test func `the oracle names the entities in which a client differs from the server`() async throws {
@@ -365,21 +405,26 @@ struct JournalTests {
         #expect(try drifted.json["items"]?.array?.count == plain.json["items"]?.array?.count)
         stage.world.drift = nil
         #expect(try await stage.ask("GET", "/v1/accounts").body == plain.body)
+        let some = try await stage.ask("PUT", "/_larder/drift", #"{"seed":5,"changes":["otherOrder"]}"#)
+        #expect(try some.json["drift"]?["changes"] == .array([.string("otherOrder")]))
+        let ordered = try await stage.ask("GET", "/v1/accounts").json["items"]?[0]?.object
+        #expect(ordered?.members.count == (try plain.json["items"]?[0]?.object)?.members.count)
+        #expect(try await stage.ask("PUT", "/_larder/drift", #"{"seed":5,"changes":["x"]}"#).status == 422)
     }
 
     @Test func `the last error of a script's steps is shown`() async throws {
         let stage = try Stage()
         let script = """
-            {"steps": [{"atSeconds": 1, "changes": {"fault": "emptyPage"}},
+            {"steps": [{"atSeconds": 1, "faults": [{"action": {"type": "reset"}}]},
                        {"atSeconds": 2, "act": {"as": "ana", "method": "DELETE", "path": "/v1/posts/post_999999"}},
                        {"atSeconds": 3, "remove": ["fault-9"]}]}
             """
         let none = try await stage.ask("GET", "/_larder/script", as: nil).text
         #expect(none == #"{"steps":0,"stepsRun":0}"#)
         #expect(try await stage.ask("POST", "/_larder/script", script, as: nil).status == 201)
-        for number in 0..<10_000 {
-            try stage.world.inject(.expire(token: String(number)))
-        }
+        let fault = #"{"match":{"path":"/v1/feed"},"action":{"type":"reset"}}"#
+        let faults = Array(repeating: fault, count: 10_000).joined(separator: ",")
+        #expect(try await stage.ask("POST", "/_larder/faults", "{\"faults\":[\(faults)]}", as: nil).status == 201)
         stage.world.clock.advance(by: .seconds(1))
         var shown = try await stage.ask("GET", "/_larder/script", as: nil).json
         #expect(shown["steps"] == .integer(3) && shown["stepsRun"] == .integer(1))

@@ -122,7 +122,7 @@ struct ProxyTests {
         let lag = #"{"match":{"path":"/v1/feed"},"action":{"type":"lag","commits":1}}"#
         let rejected = try await pair.proxy.ask("POST", "/_larder/faults", lag)
         #expect(rejected.status == 422 && String(decoding: rejected.body, as: UTF8.self).contains("/action/type"))
-        #expect(throws: Problem.self) { try pair.proxy.world.inject(.expireAll) }
+        #expect(throws: Problem.self) { try pair.proxy.world.set(Fault(.changes(.expired))) }
         #expect(try await pair.proxy.ask("GET", "/_larder/oracles/ledger").status == 400)
         #expect(pair.proxy.world.perform(ScriptedAction("GET", "/v1/feed", as: "ana")).status == 400)
         #expect(

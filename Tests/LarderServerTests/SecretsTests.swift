@@ -109,25 +109,6 @@ struct SecretsTests {
         }
     }
 
-    @Test func `expired tokens stay expired after a restart with the same seed`() async throws {
-        let directory = try ScratchDirectory()
-        var tokens: [String] = []
-        for round in 0..<3 {
-            let stage = try Stage { $0.databasePath = directory.path + "/world.sqlite" }
-            tokens.append(
-                try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
-            )
-            try stage.world.inject(.expireAll)
-            let next = try #require(try await stage.ask("GET", "/v1/changes?since=now").json["nextToken"]?.string)
-            #expect(try await stage.ask("GET", "/v1/changes?since=\(next)").status == 200, "round \(round)")
-            for token in tokens {
-                let reply = try await stage.ask("GET", "/v1/changes?since=\(token)")
-                #expect(reply.status == 410, "round \(round)")
-            }
-            await stage.backend.stop()
-        }
-    }
-
     @Test func `a database problem reveals no statement and no column`() throws {
         let problem = World.problem(
             SQLiteError(

@@ -20,8 +20,8 @@ struct WorldEndTests {
             let world = try stage.backend.makeWorld(id: "brief")
             gone = world.world
             world.clock.freeze()
-            world.perform(ScriptedAction("GET", "/v1/feed", as: nil), after: .seconds(3_600))
-            _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"journey":"3g"}]}"#.utf8)))
+            let act = #"{"atSeconds":3600,"act":{"method":"GET","path":"/v1/feed"}}"#
+            _ = try world.run(FaultScript(json: Array(#"{"steps":[{"atSeconds":60,"journey":"3g"},\#(act)]}"#.utf8)))
             try world.destroy()
         }
         #expect(gone == nil)

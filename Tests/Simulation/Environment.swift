@@ -141,12 +141,10 @@ extension Simulation {
             fault.duplicate = 0.2
             set(.live(fault), FaultMatch("GET", choice % 2 == 0 ? "/v1/live" : "/v1/live/**"))
         case .feedFault:
-            let faults: [ChangeFeedFault] = [
-                .expireAll, .expireAfter(pages: 1), .repeatPage, .emptyPage, .reversePage, .dropTombstones,
-            ]
-            do { try world.inject(faults[Int(choice % 6)]) } catch {
-                find(.crash, "a feed fault is rejected: \(error)")
-            }
+            (often.probability, often.count) = (1, 1)
+            often.after = Int(choice / 8 % 2)
+            let all = ChangePageFault.allCases
+            set(.changes(all[Int(choice % UInt64(all.count))]), FaultMatch())
         case .dialect:
             let (keys, syncs) = (Dialect.Idempotency.allCases, Dialect.Resync.allCases)
             world.dialect.idempotency = keys[Int(choice % UInt64(keys.count))]
@@ -160,7 +158,7 @@ extension Simulation {
         case .schemaDrift:
             var drift = SchemaDrift(seed: choice)
             // Versions that go back when it ends are no promise of a server.
-            drift.enlargesIntegers = false
+            drift.changes.remove(.largeVersions)
             world.drift = drift
         case .dateSkew: world.skewDates(of: devices[index].name, by: .seconds(Int(choice % 20_000) - 10_000))
         case .wrongValidators: set(.validators(choice % 2 == 0 ? .missing : .weak), FaultMatch("GET", "/v1/**"))

@@ -275,9 +275,12 @@ extension Simulation {
         network.abandon(of: device.index)
     }
 
-    /// Lets all change tokens expire.
+    /// Lets all change tokens expire: the same state begins another history.
     func expireTokens() {
-        do { try world.inject(.expireAll) } catch { find(.crash, "a feed fault is rejected: \(error)") }
+        do {
+            try world.takeSnapshot("now")
+            try world.restore("now")
+        } catch { find(.crash, "a snapshot is not restored: \(error)") }
     }
 
     /// The clock is set back by less than most values are old, while the app runs or shortly before it is started again.

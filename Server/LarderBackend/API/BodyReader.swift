@@ -188,6 +188,17 @@ package final class BodyReader {
         )
     }
 
+    /// The elements of an array, of which each is one of several words.
+    package func choices<Value: RawRepresentable<String> & CaseIterable>(_ name: String, _ type: Value.Type) -> [Value]
+    {
+        (array(name) ?? []).compactMap { element in
+            let choice = element.value.string.flatMap { Value(rawValue: $0) }
+            let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
+            if choice == nil { errors.add(element.pointer, "must be one of \(known)") }
+            return choice
+        }
+    }
+
     package func child(_ name: String) -> BodyReader? {
         member(name, "an object") { $0.object }.map { reader($0, at: path(name)) }
     }

@@ -11,10 +11,8 @@ enum ListPage {
 
     static func body(_ items: [[UInt8]], _ cursors: (next: Cursor?, previous: Cursor?) = (nil, nil)) -> [UInt8] {
         func text(_ cursor: Cursor?) -> String { cursor.map { "\"\($0.text)\"" } ?? "null" }
-        var body = Array("{\"items\":[".utf8)
-        body.append(items: items)
         let (next, previous) = (text(cursors.next), text(cursors.previous))
-        return body + Array(#"],"nextCursor":\#(next),"previousCursor":\#(previous)}"#.utf8)
+        return [UInt8](items: items, #","nextCursor":\#(next),"previousCursor":\#(previous)"#)
     }
 
     /// A page that is sorted newest first, with its cursors.

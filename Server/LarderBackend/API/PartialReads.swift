@@ -40,9 +40,8 @@ extension Call {
         return try reply { store in
             let items = try wanted.map { try store.json(kind, $0.row, viewer: viewer) }
             let missing = zip(wanted, items).filter { $0.1.isEmpty }.map { $0.0.json }
-            var body = Array("{\"items\":[".utf8)
-            body.append(items: items.filter { !$0.isEmpty })
-            body += Array("],\"missingIds\":".utf8) + JSONValue.array(missing).encoded + [UInt8(ascii: "}")]
+            let names = String(decoding: JSONValue.array(missing).encoded, as: UTF8.self)
+            let body = [UInt8](items: items.filter { !$0.isEmpty }, ",\"missingIds\":\(names)")
             return Representation(body: body, cacheControl: CachePolicy.revalidate)
         }
     }

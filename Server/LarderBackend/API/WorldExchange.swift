@@ -13,7 +13,9 @@ package final class WorldExchange: @unchecked Sendable {
         /// Reads see the state at an earlier commit.
         package var past: StateHistory.Limit?
         package var live: (any LiveFilter)?
-        /// Whether the request did not arrive over a connection, so that faults of the change feed do not apply to it.
+        /// What is wrong with the page of the change feed that is read.
+        package var page: ChangePageFault?
+        /// Whether the request did not arrive over a connection, so that nothing can delay its reply.
         package var isDetached = false
         /// Whether somebody only looks at the state: what a custom route would change is not kept, and nothing follows its reply.
         package var isLook = false

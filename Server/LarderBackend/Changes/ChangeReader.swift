@@ -29,7 +29,7 @@ struct ChangeReader {
     ///   other types.
     func start(since: ChangeToken?, filter: ChangeFilter?, viewer: Int64) throws -> ChangeToken {
         let newest = try store.entities.newestPosition()
-        guard var token = since else {
+        guard let token = since else {
             return ChangeToken(
                 instance: store.instance,
                 viewer: viewer,
@@ -39,10 +39,9 @@ struct ChangeReader {
             )
         }
         try store.forgetTombstones(before: now - retention)
-        guard store.shares(token.instance, upTo: token.position), token.position <= newest else {
-            throw resync("The token was issued by another database.", "foreign")
+        guard token.instance == store.instance, token.position <= newest else {
+            throw resync("The token was issued for another state.", "foreign")
         }
-        token.instance = store.instance
         guard token.viewer == viewer else {
             throw resync("The token was issued for another reader.", "foreign")
         }

@@ -72,13 +72,6 @@ package final class LiveHub: Sendable {
         for sink in sinks { sink.receive(signal) }
     }
 
-    /// Gives further events tokens of another history. Called while the store is locked.
-    func continueHistory(as instance: UInt64) {
-        state.withLock { state in
-            for index in state.readers.indices { state.readers[index].token.instance = instance }
-        }
-    }
-
     package var readerCount: Int { state.withLock { $0.readers.count } }
 
     /// Publishes the changes of a commit, in order. Called while the store is locked.

@@ -10,14 +10,14 @@ struct CollectionPage {
         let all = try query.items(in: store)
         let total = all.count
         let items: ArraySlice<CollectionQuery.Item>
-        var (begin, end) = ("[", "]")
+        var (begin, end) = ("", "")
         switch query.page {
         case .offset(let start, let limit):
             items = all.dropFirst(start).prefix(limit)
             lines.add("X-Total-Count", String(total))
             if query.hasEnvelope {
                 let pages = max(1, (total + limit - 1) / limit)
-                (begin, end) = (Self.envelope(page: start / limit + 1, of: pages, total) + "[", "]}")
+                (begin, end) = (Self.envelope(page: start / limit + 1, of: pages, total), "}")
             } else if start > 0 || total > limit {
                 appendLinks(query, start: start, limit: limit, total: total)
             }
@@ -29,16 +29,13 @@ struct CollectionPage {
                 appendLinks([("next", Self.target(query, [("cursor", next), ("limit", String(limit))]))])
             }
         }
-        body = Array(begin.utf8)
         let related = try RelatedDocuments(query.embedded, of: query.collection, in: store)
-        body.append(
-            items: try items.map { item in
-                var document = item.document
-                try related.embed(in: &document)
-                return document.document
-            }
-        )
-        body += end.utf8
+        let documents = try items.map { item in
+            var document = item.document
+            try related.embed(in: &document)
+            return document.document
+        }
+        body = Array(begin.utf8) + [UInt8](list: documents) + end.utf8
     }
 
     /// What json-server has before the documents for `_per_page`.

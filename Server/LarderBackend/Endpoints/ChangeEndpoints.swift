@@ -17,10 +17,9 @@ enum ChangeEndpoints {
         let wait = try call.integer("wait", in: 0...waitSecondsMaximum) ?? 0
         let filter = try filter(call)
         let since = try since(call.query.first("since"), in: call.world)
-        let fault =
-            call.owner.deviations.isDetached
-            ? .none : call.world.hooks.fault(ofPageAfter: since.token, text: call.query.first("since"))
-        guard fault != .gone else { throw call.world.resync("The token has expired.", reason: "expired") }
+        let fault = call.owner.deviations.page
+        if fault == .expired { throw call.world.resync("The token has expired.", reason: "expired") }
+        if fault == .noTombstones { try call.world.forgetTombstones() }
         var poll: LongPoll?
         let page = try call.read { store -> ChangePage? in
             let reader = call.world.changeReader(store)
@@ -38,7 +37,7 @@ enum ChangeEndpoints {
                 page.hasMore = true
                 return page
             case .reversed: page.items.reverse()
-            case .none, .gone: break
+            case nil, .expired, .noTombstones: break
             }
             guard page.items.isEmpty, !page.hasMore, wait > 0 else { return page }
             // Made while the store is locked, so that each commit is either on this page or ends the poll.
@@ -53,9 +52,7 @@ enum ChangeEndpoints {
     }
 
     static func body(_ page: ChangePage) -> [UInt8] {
-        var body = Array("{\"items\":[".utf8)
-        body.append(items: page.items)
-        return body + Array(#"],"nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)}"#.utf8)
+        [UInt8](items: page.items, #","nextToken":"\#(page.next.text)","hasMore":\#(page.hasMore)"#)
     }
 
     /// The starting position that a reader requests.

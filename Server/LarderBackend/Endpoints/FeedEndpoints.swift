@@ -60,11 +60,8 @@ enum FeedEndpoints {
             let total = try store.entities.count(.post)
             let pages = (total + Int64(limit) - 1) / Int64(limit)
             let next = (number - 1) * limit + posts.count < Int(total) ? "\(number + 1)" : "null"
-            var body = Array("{\"items\":[".utf8)
-            body.append(items: posts)
-            let members = #"],"page":\#(number),"pageCount":\#(pages),"itemCount":\#(total),"nextPage":\#(next)}"#
-            body += Array(members.utf8)
-            return Representation(body: body, cacheControl: CachePolicy.feed)
+            let members = #","page":\#(number),"pageCount":\#(pages),"itemCount":\#(total),"nextPage":\#(next)"#
+            return Representation(body: [UInt8](items: posts, members), cacheControl: CachePolicy.feed)
         }
     }
 
@@ -93,9 +90,7 @@ enum FeedEndpoints {
         var seen: Set<Int64> = []
         let profiles = try authors.filter { seen.insert($0).inserted }.map { try store.json(.profile, $0) }
         body.removeLast()
-        body.append(",\"profiles\":[")
-        body.append(items: profiles)
-        body.append("]}")
+        body += Array(",\"profiles\":".utf8) + [UInt8](list: profiles) + [UInt8(ascii: "}")]
     }
 
     // MARK: Writing

@@ -73,10 +73,7 @@ enum LikeEndpoints {
                 let start = #"{"postId":"\#(id)","status":\#(reply.status.code),"\#(name)":"#
                 results.append(Array(start.utf8) + reply.bytes + [UInt8(ascii: "}")])
             }
-            var body = Array("{\"results\":[".utf8)
-            body.append(items: results)
-            body.append("]}")
-            return body
+            return [UInt8](items: results, as: "results")
         }
         return .json(.ok, body)
     }

@@ -7,15 +7,9 @@ import LarderTime
 package enum WorldSeeder {
     /// Fills a database that has the schema, in one transaction.
     ///
-    /// - Parameters:
-    ///   - contents: nil for no people and no data.
-    ///   - instance: the identity of the database's history.
-    package static func fill(_ database: Database, with contents: WorldContents?, instance: UInt64) throws {
-        let store = try Store(database, instance: instance)
-        if let contents { try seed(contents, into: store) }
-    }
-
-    private static func seed(_ contents: WorldContents, into store: Store) throws {
+    /// The history of its contents begins later.
+    package static func fill(_ database: Database, with contents: WorldContents) throws {
+        let store = try Store(database)
         try store.database.transaction {
             try store.meta.set(.origin, contents.origin)
             for profile in contents.people {

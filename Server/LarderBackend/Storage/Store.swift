@@ -8,11 +8,8 @@ import LarderTime
 final class Store {
     let database: Database
     private let sql: SQL
-    /// The identity of this history, part of every change token.
+    /// The identity of this history, part of every change token; 0 before its beginning.
     private(set) var instance: UInt64
-    /// The histories that this one continues, each with the last common position.
-    private(set) var lineage: [UInt64: Int64] = [:]
-
     var meta: MetaTable { MetaTable(sql: sql) }
     var entities: EntityTable { EntityTable(sql: sql) }
     var likes: LikeTable { LikeTable(sql: sql) }
@@ -24,54 +21,16 @@ final class Store {
     var uploads: UploadTable { UploadTable(sql: sql) }
 
     /// Takes ownership of a database that has the schema.
-    ///
-    /// - Parameter instance: the identity for a database that has none yet.
-    init(_ database: Database, instance fresh: UInt64) throws(SQLiteError) {
+    init(_ database: Database) throws(SQLiteError) {
         self.database = database
         sql = SQL(database)
-        let meta = MetaTable(sql: sql)
-        if let stored = try meta.integer(.instance) {
-            instance = UInt64(bitPattern: stored)
-        } else {
-            instance = fresh
-            try meta.set(.instance, Int64(bitPattern: fresh))
-        }
-        let ancestors = try sql.all("SELECT instance, until FROM lineage") { ($0.int64(0), $0.int64(1)) }
-        for (ancestor, until) in ancestors { lineage[UInt64(bitPattern: ancestor)] = until }
+        instance = UInt64(bitPattern: try MetaTable(sql: sql).integer(.instance) ?? 0)
     }
 
-    /// Continues as a separate history: tokens up to now stay valid, later ones are valid here only.
-    func branch(_ fresh: UInt64) throws(SQLiteError) {
-        try share(instance)
+    /// Begins a history of its own: tokens of the one before lead to a resync.
+    func begin(_ fresh: UInt64) throws(SQLiteError) {
         try meta.set(.instance, Int64(bitPattern: fresh))
         instance = fresh
-    }
-
-    /// Continues as a history that shares nothing with earlier ones; returns those.
-    func beginAnew(_ fresh: UInt64) throws -> Set<UInt64> {
-        let ended = Set(lineage.keys).union([instance])
-        try database.transaction {
-            try database.execute("DELETE FROM lineage")
-            try meta.set(.instance, Int64(bitPattern: fresh))
-        }
-        instance = fresh
-        lineage = [:]
-        return ended
-    }
-
-    /// Records that another history equals this one up to now.
-    func share(_ other: UInt64) throws(SQLiteError) {
-        let until = try entities.newestPosition()
-        try sql.run(
-            "INSERT OR REPLACE INTO lineage (instance, until) VALUES (?, ?)",
-            [Int64(bitPattern: other), until]
-        )
-        lineage[other] = until
-    }
-
-    /// Whether everything that a token of that history covers is part of this history.
-    func shares(_ instance: UInt64, upTo position: Int64) -> Bool {
-        instance == self.instance || position <= lineage[instance] ?? -1
     }
 
     /// An entity as `viewer` sees it, in a form; empty if it does not exist.

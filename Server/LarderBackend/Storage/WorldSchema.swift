@@ -30,8 +30,6 @@ package enum WorldSchema {
     private static let tables: StaticString = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
-        CREATE TABLE lineage (instance INTEGER PRIMARY KEY, until INTEGER NOT NULL);
-
         -- kind: as in EntityKind. list: the list that the entity is in. name: what identifies it there.
         CREATE TABLE entities (
             position INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL, id INTEGER NOT NULL, list INTEGER NOT NULL,

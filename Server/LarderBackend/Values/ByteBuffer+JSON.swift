@@ -13,11 +13,20 @@ extension [UInt8] {
         append(contentsOf: #","version":\#(version.number),"updatedAt":"\#(version.updated.rfc3339())"}"#.utf8)
     }
 
-    /// Appends the items of a list, separated by commas.
-    mutating func append(items: [[UInt8]]) {
+    /// A JSON array.
+    init(list items: [[UInt8]]) {
+        self = [UInt8(ascii: "[")]
         for (index, item) in items.enumerated() {
             if index > 0 { append(UInt8(ascii: ",")) }
             append(contentsOf: item)
         }
+        append(UInt8(ascii: "]"))
+    }
+
+    /// An object with a list and further members.
+    ///
+    /// - Parameter members: with a comma before each; empty for none.
+    init(items: [[UInt8]], as name: String = "items", _ members: String = "") {
+        self = Array("{\"\(name)\":".utf8) + [UInt8](list: items) + Array("\(members)}".utf8)
     }
 }

@@ -27,7 +27,7 @@ extension World {
     }
 
     /// Removes all tombstones: readers of the change feed that have not read them must resync.
-    package func forgetTombstones() throws(Problem) {
+    func forgetTombstones() throws(Problem) {
         try commit { store, commit in try store.forgetTombstones(before: commit.now + .seconds(1)) }
     }
 
@@ -38,59 +38,22 @@ extension World {
         try locked { try $0.store.database.image() }
     }
 
-    /// What a state that replaces another one is to the state that its world began with, to which a reset returns.
-    package enum Origin {
-        /// Another state, such as a snapshot.
-        case other
-        case same
-        /// The state to which resets return from now on.
-        case new
-    }
-
-    /// Replaces the state. Tokens stay valid for the common part of both histories and otherwise lead to a resync; live
-    /// channels are closed so that their clients read on.
-    package func replace(with image: DatabaseImage, origin: Origin = .other) throws(Problem) {
+    /// Replaces the state. Tokens of the one before lead to a resync; live channels are closed so that their clients read on.
+    package func replace(with image: DatabaseImage) throws(Problem) {
         do {
-            let store = try Store(Self.database(image), instance: newInstance())
-            try store.branch(newInstance())
+            let store = try Store(Self.database(image))
+            try store.begin(newInstance())
             let confined = Confined(store: store)
             try self.store.withLock { current in
-                var next = confined
+                let isLagging = current.history != nil
+                current = confined
                 // The lagging replica now lags behind the new state.
-                if current.history != nil {
-                    next.history = try StateHistory(store.database, from: commitCount, at: clock.now)
-                }
-                switch origin {
-                case .other: next.origins = current.origins
-                case .same:
-                    // All these histories began at the origin.
-                    for instance in current.origins { try next.store.share(instance) }
-                    next.origins = current.origins.suffix(100) + [next.store.instance]
-                case .new: next.origins = [next.store.instance]
-                }
-                current = next
+                if isLagging { current.history = try StateHistory(store.database, from: commitCount, at: clock.now) }
                 let collections = try current.store.collections.names()
                 names.withLock { $0 = collections }
                 invalidateReplies()
             }
             live.tell(.stateReplaced)
         } catch { throw Self.problem(error) }
-    }
-
-    /// Starts a new history: earlier tokens stay valid here, later ones are valid in this world only.
-    package func branch() throws(Problem) {
-        let instance = newInstance()
-        try locked { try $0.store.branch(instance) }
-    }
-
-    /// Starts a history that shares nothing with earlier ones: all issued tokens become invalid. Returns the ended histories.
-    package func endHistories() throws(Problem) -> Set<UInt64> {
-        let instance = newInstance()
-        return try locked { confined in
-            let ended = try confined.store.beginAnew(instance)
-            // Live channels stay open; the next event has a token of the new history.
-            live.continueHistory(as: instance)
-            return ended
-        }
     }
 }

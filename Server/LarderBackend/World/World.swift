@@ -35,20 +35,18 @@ package final class World: Sendable {
     /// their results are `Sendable`.
     struct Confined: @unchecked Sendable {
         var store: Store
-        /// The histories that continued the world's origin, which a reset returns to.
-        var origins: [UInt64] = []
         var history: StateHistory?
     }
 
     /// - Parameters:
     ///   - database: one that has the schema, which the world then owns.
-    ///   - image: instead of a database, a state to start from as a copy, with a history of its own.
+    ///   - isCopy: whether it is a copy, which has a history of its own.
     ///   - instances: the source of history identities, which must differ from those of all other histories whose tokens a client can have:
     ///     for a database file also from those of other runs.
     package init(
         id: String,
-        database: sending Database? = nil,
-        image: DatabaseImage? = nil,
+        database: sending Database,
+        isCopy: Bool = false,
         images: ImageCatalogue,
         clock: WorldClock,
         seed: UInt64,
@@ -66,21 +64,15 @@ package final class World: Sendable {
         limiter = settings.rateLimit.map { RateLimiter(quota: $0, window: settings.rateWindow) }
         self.hooks = hooks
         var source = instances
-        var confined: Confined
-        if let image {
-            confined = Confined(store: try Store(Self.database(image), instance: source.next()))
-            try confined.store.branch(source.next())
-            confined.origins = [confined.store.instance]
-        } else {
-            let database = if let database { database } else { try Database(.memory) }
-            confined = Confined(store: try Store(database, instance: source.next()))
-        }
+        let confined = Confined(store: try Store(database))
+        if isCopy || confined.store.instance == 0 { try confined.store.begin(source.next()) }
         self.instances = Mutex(source)
         names = Mutex(try confined.store.collections.names())
         store = Mutex(confined)
     }
 
-    static func database(_ image: DatabaseImage) throws(SQLiteError) -> sending Database {
+    /// A copy of a state.
+    package static func database(_ image: DatabaseImage) throws(SQLiteError) -> sending Database {
         var options = Database.Options()
         // Pages are already in memory, so the page cache only holds those being changed.
         options.pageCacheKibibytes = 256

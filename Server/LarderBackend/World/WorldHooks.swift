@@ -13,22 +13,6 @@ package protocol WorldHooks: AnyObject, Sendable {
     /// - Parameter number: the number of committed transactions since the world was made.
     func committed(_ number: Int64)
 
-    /// The fault for the page of the change feed after a token. Each fault is returned once.
-    func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault
-
     /// A filter that only records the frames of a live channel; nil when frames are not recorded.
     func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)?
-}
-
-/// How a page of the change feed is answered.
-package enum ChangePageFault: Sendable, Hashable {
-    case none
-    /// The token has expired.
-    case gone
-    /// The page is sent, and its next token is the token of the request.
-    case repeated
-    /// The page is empty and says that there is more.
-    case empty
-    /// The items are in reverse order.
-    case reversed
 }

@@ -14,24 +14,22 @@ enum ClientEndpoints {
     /// A refresh is a request of the client.
     private static let actionLimit: Duration = .seconds(35)
 
-    /// `GET /_larder/clients`, the WebSocket `/_larder/clients/connect`, and `POST /_larder/clients/ID/ACTION`.
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply? {
-        switch rest.count {
-        case 0:
-            guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
-            return list(call)
-        case 1 where rest[0] == "connect":
-            guard call.request.isWebSocketUpgrade else {
-                throw ControlEndpoints.wrongMethod("GET with an upgrade")
-            }
-            guard call.plane.clients.hasRoom else {
-                let limit = InspectedClients.countMaximum
-                throw ProblemType.limitReached("\(limit) clients are connected.", limit: limit)
-            }
-            return .webSocket(WebSocketAcceptance(handler: InspectedClient(call.plane.clients, in: call.world.id)))
-        case 2: return try act(call, method, rest[0], rest[1])
-        default: throw ProblemType.notFound("GET /_larder/clients lists the clients; POST on ID/ACTION asks one.")
+    static let routes = [
+        ControlRoute(.get, "/clients", list), ControlRoute(.get, "/clients/connect", connect),
+        ControlRoute(.post, "/clients/{id}/{action}", act),
+    ]
+
+    /// The WebSocket of a client.
+    private static func connect(_ call: ControlCall) throws(Problem) -> Reply? {
+        guard call.request.isWebSocketUpgrade else {
+            let fields: Fields = [.upgrade: "websocket", .connection: "upgrade"]
+            throw ProblemType.upgradeRequired("Connect with a WebSocket client.", fields: fields)
         }
+        guard call.plane.clients.hasRoom else {
+            let limit = InspectedClients.countMaximum
+            throw ProblemType.limitReached("\(limit) clients are connected.", limit: limit)
+        }
+        return .webSocket(WebSocketAcceptance(handler: InspectedClient(call.plane.clients, in: call.world.id)))
     }
 
     private struct Gathering {
@@ -39,10 +37,10 @@ enum ClientEndpoints {
         var items: [Int: JSONValue] = [:]
     }
 
-    private static func list(_ call: ControlCall) -> Reply? {
+    private static func list(_ call: ControlCall) throws(Problem) -> Reply? {
         let (clients, loop) = (call.plane.clients, call.exchange.loop)
         let numbers = clients.numbers(in: call.world.id)
-        guard !numbers.isEmpty else { return ControlEndpoints.json(.members(["items": .array([])])) }
+        guard !numbers.isEmpty else { return .items([]) }
         let gathering = SharedState(Gathering(missing: numbers.count))
         let questions = numbers.map { number in
             clients.ask(number, "report", on: loop, within: reportLimit) { answer in
@@ -62,24 +60,20 @@ enum ClientEndpoints {
 
     private static func reply(_ items: [Int: JSONValue], _ world: World) -> Reply {
         let judged = Verdicts(of: world, for: items.values.flatMap { $0["requests"]?.array ?? [] })
-        return ControlEndpoints.json([
-            "items": .array(
-                items.sorted { $0.key < $1.key }.map { number, report in
-                    var item = JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(number)))])
-                    for member in report.object?.members ?? [] { item[member.name] = member.value }
-                    if let requests = report["requests"]?.array {
-                        item["requests"] = .array(requests.map { judged.joined($0) })
-                    }
-                    return .object(item)
+        return .items(
+            items.sorted { $0.key < $1.key }.map { number, report in
+                var item = JSONObject([JSONObject.Member(name: "id", value: .integer(Int64(number)))])
+                for member in report.object?.members ?? [] { item[member.name] = member.value }
+                if let requests = report["requests"]?.array {
+                    item["requests"] = .array(requests.map { judged.joined($0) })
                 }
-            )
-        ])
+                return .object(item)
+            }
+        )
     }
 
-    private static func act(_ call: ControlCall, _ method: Method, _ id: String, _ name: String) throws(Problem)
-        -> Reply?
-    {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+    private static func act(_ call: ControlCall) throws(Problem) -> Reply? {
+        let (id, name) = (call.parameters[0], call.parameters[1])
         guard let action = actions.first(where: { $0.name == name }) else {
             let names = actions.map(\.name).joined(separator: ", ")
             throw ProblemType.notFound("A client cannot '\(name.prefix(32))'; it can \(names).")
@@ -105,7 +99,7 @@ enum ClientEndpoints {
         let exchange = call.exchange
         let question = clients.ask(number, name, members, on: exchange.loop, within: actionLimit) { answer in
             let failure = answer == nil ? "The client did not answer." : answer?["error"]?.string
-            exchange.complete(failure.map { ProblemType.clientFailed($0).reply } ?? ControlEndpoints.done)
+            exchange.complete(failure.map { ProblemType.clientFailed($0).reply } ?? .noContent)
         }
         exchange.whenAbandoned { clients.withdraw(question) }
         return nil

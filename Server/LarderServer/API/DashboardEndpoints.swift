@@ -9,7 +9,7 @@ enum DashboardEndpoints {
     /// - Throws: the guard's errors, and `method-not-allowed`.
     static func answer(_ request: Request, _ controlGuard: ControlGuard) throws(Problem) -> Reply {
         try controlGuard.checkPage(request)
-        guard request.method == .get || request.method == .head else { throw ControlEndpoints.wrongMethod("GET") }
+        guard request.method == .get || request.method == .head else { throw ControlEndpoints.wrongMethod([.get]) }
         let document = DashboardDocument.shared
         var fields: Fields = [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"]
         for (name, value) in [

@@ -5,27 +5,33 @@ import LarderTime
 
 /// Faults, journeys and scripts over HTTP.
 enum FaultEndpoints {
-    static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
-        let faults = call.world.control.faults
-        let methods: [Method] = [.post, .put]
-        return try ControlEndpoints.named(
-            call,
-            rest,
+    static let routes =
+        ControlRoute.named(
             Fault.noun,
-            list(faults, call),
-            remove: faults.remove,
-            removeAll: faults.removeAll,
-            methods
-        ) { () throws(Problem) in
-            let reader = try call.settings()
-            let read = reader.one(or: "faults", Fault.read)
-            try reader.check()
-            let isList = reader.object["faults"] != nil
-            let named = try call.plane.setFaults(read, in: call.world, replacesAll: call.method == .put) {
-                isList ? "/faults/\($0)" : ""
-            }
-            return describe(named, call)
+            [.post, .put],
+            items: list,
+            remove: { $0.world.control.faults.remove($1) },
+            removeAll: { $0.world.control.faults.removeAll() },
+            add: add
+        ) + [
+            ControlRoute(.get, "/journeys") { _ in
+                .items(
+                    Journey.allCases.map { .members(["name": .string($0.rawValue), "summary": .string($0.summary)]) }
+                )
+            }, ControlRoute(.post, "/journeys/{name}", follow), ControlRoute(.delete, "/journeys/{name}", leave),
+            ControlRoute(.get, "/script") { .control($0.world.control.script.json) },
+            ControlRoute(.post, "/script", run),
+        ]
+
+    private static func add(_ call: ControlCall) throws(Problem) -> JSONValue {
+        let reader = try call.settings()
+        let read = reader.one(or: "faults", Fault.read)
+        try reader.check()
+        let isList = reader.object["faults"] != nil
+        let named = try call.plane.setFaults(read, in: call.world, replacesAll: call.request.method == .put) {
+            isList ? "/faults/\($0)" : ""
         }
+        return describe(named, call)
     }
 
     private static func describe(_ named: [Fault], _ call: ControlCall) -> JSONValue {
@@ -38,8 +44,8 @@ enum FaultEndpoints {
         ])
     }
 
-    private static func list(_ faults: FaultSet, _ call: ControlCall) -> [(id: String, json: JSONValue)] {
-        faults.applied.map { fault, applications in
+    private static func list(_ call: ControlCall) -> [(id: String, json: JSONValue)] {
+        call.world.control.faults.applied.map { fault, applications in
             var object = fault.json.object ?? JSONObject()
             object["applications"] = .integer(Int64(applications))
             if let doubt = call.plane.doubt(about: fault, in: call.world) { object[doubt.name] = .string(doubt.reason) }
@@ -47,50 +53,36 @@ enum FaultEndpoints {
         }
     }
 
-    // MARK: Journeys
+    // MARK: Journeys and scripts
 
-    static func journeys(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
-        guard let name = rest.first else {
-            guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
-            let items = Journey.allCases.map {
-                JSONValue.members(["name": .string($0.rawValue), "summary": .string($0.summary)])
-            }
-            return ControlEndpoints.json(.members(["items": .array(items)]))
-        }
+    private static func journey(_ call: ControlCall) throws(Problem) -> Journey {
+        let name = call.parameters[0]
         guard let journey = Journey(rawValue: name) else {
-            let names = Journey.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ProblemType.notFound("There is no journey '\(name.prefix(64))'. Existing journeys: \(names).")
+            throw ControlEndpoints.missing("journey", name, Journey.allCases.map(\.rawValue))
         }
-        switch method {
-        case .post:
-            let reader = try call.settings()
-            let match = reader.child("match").map(FaultMatch.read) ?? FaultMatch()
-            try reader.check()
-            let named = try call.plane.set(journey, for: match, in: call.world)
-            return ControlEndpoints.json(describe(named, call), status: .created)
-        case .delete:
-            for fault in journey.faults() { call.world.control.faults.remove(fault.id) }
-            return ControlEndpoints.done
-        default: throw ControlEndpoints.wrongMethod("POST, DELETE")
-        }
+        return journey
     }
 
-    // MARK: Scripts
+    private static func follow(_ call: ControlCall) throws(Problem) -> Reply? {
+        let journey = try journey(call)
+        let reader = try call.settings()
+        let match = reader.child("match").map(FaultMatch.read) ?? FaultMatch()
+        try reader.check()
+        return .control(describe(try call.plane.set(journey, for: match, in: call.world), call), status: .created)
+    }
 
-    static func script(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        if method == .get { return ControlEndpoints.json(call.world.control.script.json) }
-        guard method == .post else { throw ControlEndpoints.wrongMethod("GET, POST") }
+    private static func leave(_ call: ControlCall) throws(Problem) -> Reply? {
+        for fault in try journey(call).faults() { call.world.control.faults.remove(fault.id) }
+        return .noContent
+    }
+
+    private static func run(_ call: ControlCall) throws(Problem) -> Reply? {
         let reader = try call.settings()
         let script = FaultScript.read(reader)
         try reader.check()
         let warnings = try call.plane.run(script, in: call.world)
-        return ControlEndpoints.json(
-            .members([
-                "steps": .integer(Int64(script.steps.count)),
-                "warnings": warnings.isEmpty ? nil : .array(warnings.map { .string($0) }),
-            ]),
-            status: .created
-        )
+        let told = warnings.isEmpty ? nil : JSONValue.array(warnings.map { .string($0) })
+        return .control(.members(["steps": .int(script.steps.count), "warnings": told]), status: .created)
     }
 }
 
@@ -102,7 +94,6 @@ public struct FaultScript: Sendable {
         case remove([String])
         case removeAll
         case act(ScriptedAction)
-        case inject(ChangeFeedFault)
     }
 
     struct Step: Sendable {
@@ -144,28 +135,9 @@ public struct FaultScript: Sendable {
             if !faults.isEmpty { operations.append(.set(faults)) }
             if let journey = step.choice("journey", Journey.self) { operations.append(.follow(journey)) }
             if let act = step.child("act").flatMap(ScriptedAction.read) { operations.append(.act(act)) }
-            if let fault = step.child("changes").flatMap(ChangeFeedFault.read) { operations.append(.inject(fault)) }
             steps.append(Step(at: at, operations: operations))
         }
         return FaultScript(steps: steps)
-    }
-}
-
-extension ChangeFeedFault {
-    static func read(_ reader: BodyReader) -> ChangeFeedFault? {
-        switch reader.string("fault") {
-        case "expire"?:
-            if let token = reader.string("token") { return .expire(token: token) }
-            if let pages = reader.integer("afterPages", in: 0...1_000_000) { return .expireAfter(pages: pages) }
-            return .expireAll
-        case "repeatPage"?: return .repeatPage
-        case "emptyPage"?: return .emptyPage
-        case "reversePage"?: return .reversePage
-        case "dropTombstones"?: return .dropTombstones
-        default:
-            reader.failMissing("fault", "must be one of expire, repeatPage, emptyPage, reversePage, dropTombstones")
-            return nil
-        }
     }
 }
 
@@ -339,19 +311,7 @@ extension ControlPlane {
         case .act(let act):
             let reply = perform(act, in: world)
             return reply.status.code < 400 ? nil : JSONValue(displaying: reply.bytes)
-        case .inject(let fault): try inject(fault, in: world)
         }
         return nil
-    }
-
-    /// Injects a fault into a world's change feed.
-    func inject(_ fault: ChangeFeedFault, in world: World) throws(Problem) {
-        try requireData(of: world, isOwnEnough: true, "A fault of the change feed")
-        switch fault {
-        case .dropTombstones:
-            try world.forgetTombstones()
-        case .expireAll: world.control.changeFeed.expire(try world.endHistories())
-        default: try world.control.changeFeed.add(fault)
-        }
     }
 }

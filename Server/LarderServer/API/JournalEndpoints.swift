@@ -6,38 +6,41 @@ import Synchronization
 
 /// The journal, verification and the conduct report over HTTP.
 enum JournalEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
-        let journal = call.world.control.journal
-        if rest.count == 2, rest[1] != "curl" || Int(rest[0]) == nil {
-            throw ProblemType.notFound("The journal has no '\(rest.joined(separator: "/").prefix(64))'.")
-        }
-        switch (method, rest.first) {
-        case (.get, nil): return try list(call)
-        case (.delete, nil):
-            journal.clear()
-            return ControlEndpoints.done
-        case (.get, "live"?):
-            let fields: Fields = [.cacheControl: "no-store"]
-            return .eventStream(fields, JournalStream(call.world))
-        case (.get, "har"?):
+    static let routes = [
+        ControlRoute.later(.get, "/journal", list),
+        .later(.delete, "/journal") { call in
+            call.world.control.journal.clear()
+            return .noContent
+        },
+        .later(.get, "/journal/live") { .eventStream([.cacheControl: "no-store"], JournalStream($0.world)) },
+        .later(.get, "/journal/har") { call in
             let fields: Fields = ["Content-Disposition": "attachment; filename=\"\(call.world.id).har\""]
-            return .json(.ok, HAR.document(journal.entries, base: base(call)), fields: fields)
-        case (.get, let text?):
-            guard let number = Int(text), let entry = journal.entry(number) else {
-                throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
-            }
-            if rest.count == 2 { return ControlEndpoints.text(entry.curl(base: base(call)) + "\n") }
-            return ControlEndpoints.json(entry.json(handle: call.handle(of: entry.user)))
-        default: throw ControlEndpoints.wrongMethod("GET, DELETE")
+            return .json(.ok, HAR.document(call.world.control.journal.entries, base: base(call)), fields: fields)
+        },
+        .later(.get, "/journal/{number}") { call throws(Problem) in
+            let found = try entry(call)
+            return .control(found.json(handle: call.handle(of: found.user)))
+        },
+        .later(.get, "/journal/{number}/curl") { call throws(Problem) in
+            .control(text: try entry(call).curl(base: base(call)) + "\n")
+        },
+        .later(.post, "/verify", verify), .later(.get, "/conduct", conduct),
+    ]
+
+    private static func entry(_ call: ControlCall) throws(Problem) -> JournalEntry {
+        let text = call.parameters[0]
+        guard let number = Int(text), let entry = call.world.control.journal.entry(number) else {
+            throw ProblemType.notFound("The journal has no entry '\(text.prefix(32))'.")
         }
+        return entry
     }
 
     private static func base(_ call: ControlCall) -> String {
         (call.request.fields[.host] ?? "127.0.0.1") + call.world.basePath
     }
 
-    private static func list(_ call: ControlCall) throws(Problem) -> Reply {
-        let parameters = call.parameters(numbers: ["afterNumber", "limit", "connection", "exchange"])
+    private static func list(_ call: ControlCall) throws(Problem) -> Reply? {
+        let parameters = call.settings(numbers: ["afterNumber", "limit", "connection", "exchange"])
         let limit = parameters.integer("limit", in: 1...10_000) ?? 100
         let filter = JournalFilter.read(parameters)
         try call.check(parameters)
@@ -46,16 +49,15 @@ enum JournalEndpoints {
         // After a number the next ones, otherwise the newest ones.
         let matching = journal.entries(after: filter.after).filter { matcher.matches($0) }
         let page = parameters.has("afterNumber") ? matching.prefix(limit) : matching.suffix(limit)
-        return ControlEndpoints.json([
+        return .control([
             "items": .array(page.map { $0.json(handle: call.handle(of: $0.user)) }),
             "hasMore": .bool(matching.count > page.count),
-            "last": .integer(Int64(page.last?.number ?? filter.after)),
-            "written": .integer(Int64(journal.countEver)), "capacity": .integer(Int64(journal.capacity)),
+            "last": .int(page.last?.number ?? filter.after), "written": .int(journal.countEver),
+            "capacity": .int(journal.capacity),
         ])
     }
 
-    static func verify(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+    private static func verify(_ call: ControlCall) throws(Problem) -> Reply? {
         let reader = try call.settings()
         let (expectations, inOrder, noneOther) = Expectation.list(reader, isRequired: true)
         try reader.check()
@@ -67,12 +69,11 @@ enum JournalEndpoints {
             problem.extensions["failures"] = report.json["failures"]
             throw problem
         }
-        return ControlEndpoints.json(report.json)
+        return .control(report.json)
     }
 
-    static func conduct(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
-        let parameters = call.parameters(numbers: ["findings"])
+    private static func conduct(_ call: ControlCall) throws(Problem) -> Reply? {
+        let parameters = call.settings(numbers: ["findings"])
         let newest = parameters.integer("findings", in: 0...10_000)
         var filter = JournalFilter()
         filter.match.device = parameters.string("device", length: 1...128)
@@ -88,8 +89,7 @@ enum JournalEndpoints {
             dropped: journal.dropped?.count ?? 0
         )
         let wantsText = call.request.fields.combined(.accept).map { $0.hasPrefix("text/plain") } ?? false
-        return wantsText
-            ? ControlEndpoints.text(report.description + "\n") : ControlEndpoints.json(report.json(newest: newest))
+        return wantsText ? .control(text: report.description + "\n") : .control(report.json(newest: newest))
     }
 }
 

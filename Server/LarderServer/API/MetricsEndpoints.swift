@@ -4,8 +4,7 @@ import LarderHTTP
 
 /// `GET /_larder/metrics`: the server's figures in the text format of Prometheus (version 0.0.4).
 enum MetricsEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .get else { throw ControlEndpoints.wrongMethod("GET") }
+    static func read(_ call: ControlCall) -> Reply? {
         let (totals, worlds) = (call.plane.counts.totals, call.plane.worlds.all)
         let journals = worlds.map(\.control.journal)
         var text = MetricsText()
@@ -36,7 +35,7 @@ enum MetricsEndpoints {
             residentBytes.map { [("", $0)] } ?? []
         }
         text.add("process_cpu_seconds_total", "counter", "Processor time of the process.") { [("", processorSeconds)] }
-        return ControlEndpoints.text(text.text, mediaType: "text/plain; version=0.0.4; charset=utf-8")
+        return .control(text: text.text, mediaType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Nil where `/proc` is not mounted.

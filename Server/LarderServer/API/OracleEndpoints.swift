@@ -30,42 +30,41 @@ public struct Difference: Sendable, Hashable, CustomStringConvertible {
 
 /// Oracles: the consistency of the ledger, and the data that a client should have.
 enum OracleEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
-        switch (method, rest.first) {
-        case (.get, "ledger"?):
-            try call.plane.requireData(of: call.world, isOwnEnough: false, "The ledger")
-            let faults = try call.world.checkLedger().map(\.description)
-            return ControlEndpoints.json([
-                "isSound": .bool(faults.isEmpty), "faults": .array(faults.map { .string($0) }),
-            ])
-        case (.post, "converged"?):
-            let reader = try call.settings()
-            let person = reader.string("as", length: 1...64)
-            var held: [String: Int] = [:]
-            if let child = reader.child("held") {
-                for member in child.members {
-                    guard let version = member.value.integer else {
-                        child.fail(member.name, "must be the client's version")
-                        continue
-                    }
-                    held[member.name] = Int(version)
+    static let routes = [
+        ControlRoute.later(.get, "/oracles/ledger", ledger), .later(.post, "/oracles/converged", converged),
+    ]
+
+    private static func ledger(_ call: ControlCall) throws(Problem) -> Reply? {
+        try call.plane.requireDemo(in: call.world, "The ledger")
+        let faults = try call.world.checkLedger().map { JSONValue.string($0.description) }
+        return .control(["isSound": .bool(faults.isEmpty), "faults": .array(faults)])
+    }
+
+    private static func converged(_ call: ControlCall) throws(Problem) -> Reply? {
+        let reader = try call.settings()
+        let person = reader.string("as", length: 1...64)
+        var held: [String: Int] = [:]
+        if let child = reader.child("held") {
+            for member in child.members {
+                guard let version = member.value.integer else {
+                    child.fail(member.name, "must be the client's version")
+                    continue
                 }
-            } else if reader.object["held"] == nil {
-                reader.fail("held", "is missing: an object of identifiers and versions")
+                held[member.name] = Int(version)
             }
-            let types = reader.string("types")
-            let isPartial = reader.bool("partial")
-            try reader.check()
-            let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
-                .filter { !isPartial || held[$0.id] != nil }
-            call.world.control.heldReports.add(.init(held: held, differing: Set(differences.map(\.id))))
-            return ControlEndpoints.json([
-                "isConverged": .bool(differences.isEmpty),
-                "differences": .array(differences.prefix(1_000).map(\.json)),
-                "count": .integer(Int64(differences.count)),
-            ])
-        default: throw ControlEndpoints.wrongMethod("GET on ledger, POST on converged")
+        } else if reader.object["held"] == nil {
+            reader.fail("held", "is missing: an object of identifiers and versions")
         }
+        let types = reader.string("types")
+        let isPartial = reader.bool("partial")
+        try reader.check()
+        let differences = try call.plane.differences(held: held, types: types, as: person, in: call.world)
+            .filter { !isPartial || held[$0.id] != nil }
+        call.world.control.heldReports.add(.init(held: held, differing: Set(differences.map(\.id))))
+        return .control([
+            "isConverged": .bool(differences.isEmpty), "differences": .array(differences.prefix(1_000).map(\.json)),
+            "count": .int(differences.count),
+        ])
     }
 }
 

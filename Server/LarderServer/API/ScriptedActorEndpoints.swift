@@ -3,96 +3,75 @@ import LarderEngine
 import LarderHTTP
 import LarderTime
 
-/// Scripted actors, change-feed faults, dialects and schema drift over HTTP.
+/// Scripted actors, dialects and schema drift over HTTP.
 enum ScriptedActorEndpoints {
-    /// `POST /_larder/act`: one or several actions, immediately or after a delay.
-    static func act(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+    static let routes =
+        ControlRoute.named(
+            ScriptedActor.noun,
+            items: { $0.world.control.actors.all.map { ($0.id, $0.json) } },
+            remove: { $0.world.control.actors.remove($1) },
+            removeAll: { $0.world.control.actors.removeAll() },
+            add: add
+        ) + [
+            ControlRoute(.post, "/act", act), ControlRoute(.get, "/dialect", dialect),
+            ControlRoute(.put, "/dialect", setDialect), ControlRoute(.get, "/drift", drift),
+            ControlRoute(.put, "/drift", setDrift),
+            ControlRoute(.delete, "/drift") { call in
+                call.world.control.change { $0.drift = nil }
+                return .noContent
+            },
+        ]
+
+    private static func act(_ call: ControlCall) throws(Problem) -> Reply? {
         let reader = try call.settings()
-        let after = reader.seconds("afterSeconds")
         let acts = reader.one(or: "acts", ScriptedAction.read)
         try reader.check()
         let (plane, world) = (call.plane, call.world)
         try plane.requireDomain("An action of another person")
-        if let after {
-            world.clock.plan(after: after) { for act in acts { plane.perform(act, in: world) } }
-            return ControlEndpoints.json(.members(["scheduled": .integer(Int64(acts.count))]), status: .accepted)
-        }
         let results = acts.map { act in
             let reply = plane.perform(act, in: world)
             return JSONValue.members([
-                "status": .integer(Int64(reply.status.code)), "body": JSONValue(displaying: reply.bytes),
+                "status": .int(reply.status.code), "body": JSONValue(displaying: reply.bytes),
             ])
         }
-        return ControlEndpoints.json(.members(["results": .array(results)]))
+        return .control(["results": .array(results)])
     }
 
-    static func answer(_ call: ControlCall, _ rest: [String]) throws(Problem) -> Reply {
-        let actors = call.world.control.actors
-        return try ControlEndpoints.named(
-            call,
-            rest,
-            ScriptedActor.noun,
-            actors.all.map { ($0.id, $0.json) },
-            remove: actors.remove,
-            removeAll: actors.removeAll
-        ) { () throws(Problem) in
-            let reader = try call.settings()
-            let actor = ScriptedActor(
-                id: reader.string("id", length: 1...64) ?? "",
-                reader.one(or: "acts", ScriptedAction.read),
-                when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
-                moment: reader.choice("moment", ScriptedActor.Moment.self) ?? .before,
-                count: reader.integer("count", in: 1...1_000_000) ?? 1
-            )
-            try reader.check()
-            let named = try call.plane.set(actor, in: call.world)
-            return named.json.warning(call.plane.doubt(about: actor.match, in: call.world))
-        }
-    }
-
-    /// `POST /_larder/changes`: a fault of the change feed.
-    static func changes(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+    private static func add(_ call: ControlCall) throws(Problem) -> JSONValue {
         let reader = try call.settings()
-        let fault = ChangeFeedFault.read(reader)
+        let actor = ScriptedActor.read(reader)
         try reader.check()
-        if let fault { try call.plane.inject(fault, in: call.world) }
-        return ControlEndpoints.done
+        let named = try call.plane.set(actor, in: call.world)
+        return named.json.warning(call.plane.doubt(about: actor.match, in: call.world))
     }
 
-    static func dialect(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        if method == .put {
-            let reader = try call.settings()
-            var dialect = Dialect()
-            if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
-            if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
-            try reader.check()
-            call.world.control.change { $0.dialect = dialect }
-        } else if method != .get {
-            throw ControlEndpoints.wrongMethod("GET, PUT")
-        }
+    private static func dialect(_ call: ControlCall) -> Reply? {
         let dialect = call.world.control.current.dialect
-        return ControlEndpoints.json([
-            "idempotency": .string(dialect.idempotency.rawValue),
-            "resync": .string(dialect.resync.rawValue),
+        return .control([
+            "idempotency": .string(dialect.idempotency.rawValue), "resync": .string(dialect.resync.rawValue),
         ])
     }
 
-    static func drift(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        switch method {
-        case .get: break
-        case .put:
-            let reader = try call.settings()
-            let drift = SchemaDrift.read(reader)
-            try reader.check()
-            call.world.control.change { $0.drift = drift }
-        case .delete:
-            call.world.control.change { $0.drift = nil }
-            return ControlEndpoints.done
-        default: throw ControlEndpoints.wrongMethod("GET, PUT, DELETE")
-        }
-        return ControlEndpoints.json(.members(["drift": call.world.control.current.drift?.json ?? .null]))
+    private static func setDialect(_ call: ControlCall) throws(Problem) -> Reply? {
+        let reader = try call.settings()
+        var dialect = Dialect()
+        if let value = reader.choice("idempotency", Dialect.Idempotency.self) { dialect.idempotency = value }
+        if let value = reader.choice("resync", Dialect.Resync.self) { dialect.resync = value }
+        try reader.check()
+        call.world.control.change { [dialect] in $0.dialect = dialect }
+        return self.dialect(call)
+    }
+
+    private static func drift(_ call: ControlCall) -> Reply? {
+        .control(["drift": call.world.control.current.drift?.json ?? .null])
+    }
+
+    private static func setDrift(_ call: ControlCall) throws(Problem) -> Reply? {
+        let reader = try call.settings()
+        let drift = SchemaDrift.read(reader)
+        try reader.check()
+        call.world.control.change { $0.drift = drift }
+        return self.drift(call)
     }
 }
 

@@ -5,8 +5,7 @@ import LarderTime
 
 /// Waiting over HTTP: the reply is sent when the condition holds or the time limit ends.
 enum WaitEndpoints {
-    static func wait(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply? {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
+    static func wait(_ call: ControlCall) throws(Problem) -> Reply? {
         let reader = try call.settings()
         let condition = read(reader, isJournalEnabled: call.world.control.journal.isEnabled)
         let limit = reader.seconds("timeoutSeconds", maximum: 600) ?? .seconds(10)
@@ -18,12 +17,10 @@ enum WaitEndpoints {
             if call.world.control.hasEnded {
                 exchange.complete(call.plane.worlds.unknown(call.world.id).reply)
             } else if holds {
-                exchange.complete(
-                    ControlEndpoints.json(.members(["holds": .bool(true), "seen": .integer(Int64(seen))]))
-                )
+                exchange.complete(.control(["holds": .bool(true), "seen": .int(seen)]))
             } else {
                 var problem = ProblemType.waitEnded("The condition did not hold within \(limit).")
-                problem.extensions["seen"] = .integer(Int64(seen))
+                problem.extensions["seen"] = .int(seen)
                 exchange.complete(problem.reply)
             }
         }

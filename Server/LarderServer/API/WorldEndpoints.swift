@@ -6,18 +6,31 @@ import LarderTime
 
 /// Worlds over HTTP.
 enum WorldEndpoints {
-    /// `GET` and `POST /_larder/worlds`.
-    static func answerAll(_ call: ControlCall) throws(Problem) -> Reply {
-        switch call.method {
-        case .get:
-            let worlds = call.plane.worlds.all.map { describe($0, call.plane.worlds) }
-            return ControlEndpoints.json(.members(["items": .array(worlds)]))
-        case .post:
-            let world = try create(call)
-            return ControlEndpoints.json(describe(world, call.plane.worlds), status: .created)
-        default: throw ControlEndpoints.wrongMethod("GET, POST")
-        }
-    }
+    static let routes = [
+        ControlRoute.later(.get, "/worlds") { call in
+            .items(call.plane.worlds.all.map { .object(describe($0, call.plane.worlds)) })
+        },
+        .later(.post, "/worlds") { call throws(Problem) in
+            .control(.object(describe(try create(call), call.plane.worlds)), status: .created)
+        },
+        ControlRoute(.get, "/", read),
+        ControlRoute(.delete, "/") { call throws(Problem) in
+            try call.plane.worlds.destroy(call.world.id)
+            return .noContent
+        },
+        .later(.post, "/reset") { call throws(Problem) in
+            try call.plane.worlds.reset(call.world.id)
+            return .noContent
+        },
+        .later(.get, "/snapshots") { call in
+            .items(call.plane.worlds.snapshots(of: call.world.id).map { describe($0.name, $0.snapshot) })
+        },
+        .later(.post, "/snapshots", takeSnapshot),
+        .later(.post, "/snapshots/{name}/restore") { call throws(Problem) in
+            try call.plane.worlds.restore(call.parameters[0], in: call.world.id)
+            return .noContent
+        },
+    ]
 
     private static func create(_ call: ControlCall) throws(Problem) -> World {
         let reader = try call.settings()
@@ -62,61 +75,33 @@ enum WorldEndpoints {
         return size
     }
 
-    private static func describe(_ world: World, _ worlds: WorldRegistry) -> JSONValue {
-        .members([
+    private static func describe(_ world: World, _ worlds: WorldRegistry) -> JSONObject {
+        let members = JSONValue.members([
             "id": .string(world.id), "baseURL": .string(world.basePath.isEmpty ? "/" : world.basePath),
             "seed": .string(String(world.seed)), "time": .string(world.clock.now.rfc3339()),
             "commits": .integer(world.commitCount),
-            "faults": .integer(Int64(world.control.faults.all.count)),
-            "journal": .integer(Int64(world.control.journal.countEver)),
+            "faults": .int(world.control.faults.all.count), "journal": .int(world.control.journal.countEver),
             "idleSeconds": worlds.idleLimit(of: world.id).map { .seconds($0) },
         ])
+        return members.object ?? JSONObject()
     }
 
-    /// One world: `GET` and `DELETE /_larder/worlds/ID`; `GET /_larder`.
-    static func answer(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        switch method {
-        case .get:
-            var object = describe(call.world, call.plane.worlds).object ?? JSONObject()
-            object["clock"] = ClockEndpoints.describe(call.world.clock)
-            object["serves"] = .string(call.plane.serves(call.world))
-            object["parts"] = .array(ControlEndpoints.parts.map { .string($0) })
-            return ControlEndpoints.json(.object(object))
-        case .delete:
-            try call.plane.worlds.destroy(call.world.id)
-            return ControlEndpoints.done
-        default: throw ControlEndpoints.wrongMethod("GET, DELETE")
-        }
+    private static func read(_ call: ControlCall) -> Reply? {
+        var object = describe(call.world, call.plane.worlds)
+        object["clock"] = ClockEndpoints.describe(call.world.clock)
+        object["serves"] = .string(call.plane.serves(call.world))
+        object["parts"] = .array(ControlEndpoints.parts.map { .string($0) })
+        return .control(.object(object))
     }
 
-    static func reset(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-        try call.plane.worlds.reset(call.world.id)
-        return ControlEndpoints.done
-    }
-
-    static func snapshots(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
-        let worlds = call.plane.worlds
-        if rest.count == 2, rest[1] == "restore" {
-            guard method == .post else { throw ControlEndpoints.wrongMethod("POST") }
-            try worlds.restore(rest[0], in: call.world.id)
-            return ControlEndpoints.done
-        }
-        guard rest.isEmpty else { throw ProblemType.notFound("The only path below snapshots is NAME/restore.") }
-        switch method {
-        case .get:
-            let items = worlds.snapshots(of: call.world.id).map { describe($0.name, $0.snapshot) }
-            return ControlEndpoints.json(.members(["items": .array(items)]))
-        case .post:
-            let reader = try call.settings()
-            let name = reader.string("name", length: 1...64)
-            let isKept = reader.bool("file")
-            if name == nil { reader.failMissing("name", "is missing") }
-            try reader.check()
-            let snapshot = try worlds.takeSnapshot(name ?? "", of: call.world.id, isKept: isKept)
-            return ControlEndpoints.json(describe(name ?? "", snapshot), status: .created)
-        default: throw ControlEndpoints.wrongMethod("GET, POST")
-        }
+    private static func takeSnapshot(_ call: ControlCall) throws(Problem) -> Reply? {
+        let reader = try call.settings()
+        let name = reader.string("name", length: 1...64)
+        let isKept = reader.bool("file")
+        if name == nil { reader.failMissing("name", "is missing") }
+        try reader.check()
+        let snapshot = try call.plane.worlds.takeSnapshot(name ?? "", of: call.world.id, isKept: isKept)
+        return .control(describe(name ?? "", snapshot), status: .created)
     }
 
     private static func describe(_ name: String, _ snapshot: WorldRegistry.Snapshot) -> JSONValue {
@@ -129,51 +114,56 @@ enum WorldEndpoints {
 
 /// The clock of a world over HTTP.
 enum ClockEndpoints {
-    static func answer(_ call: ControlCall, _ method: Method, _ rest: [String]) throws(Problem) -> Reply {
+    static let routes = [
+        ControlRoute.later(.get, "/clock") { .control(describe($0.world.clock)) }, .later(.put, "/clock", change),
+        .later(.post, "/clock/advance", advance), ControlRoute(.get, "/skew", skew),
+        ControlRoute(.put, "/skew", setSkew),
+    ]
+
+    private static func change(_ call: ControlCall) throws(Problem) -> Reply? {
         let clock = call.world.clock
-        switch (method, rest.first) {
-        case (.get, nil): break
-        case (.put, nil):
-            let reader = try call.settings()
-            let mode = reader.string("mode")
-            let factor = reader.number("factor", in: 0.000_001...1_000_000)
-            let time = reader.string("time").map { ($0, WallTime(rfc3339: $0)) }
-            if let time, time.1 == nil { reader.fail("time", "must be an RFC 3339 time such as 2026-01-01T00:00:00Z") }
-            if let mode, !["real", "frozen", "running"].contains(mode) {
-                reader.fail("mode", "must be real, frozen or running")
-            }
-            if mode == "real", time != nil {
-                reader.fail("time", "must not be given with the mode real, which uses the system's clock")
-            }
-            if let time = time?.1, time - clock.now > clock.remaining {
-                reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
-            }
-            if mode == nil, time == nil, factor == nil {
-                reader.failMissing(anyOf: ["mode", "time", "factor"], "or `time` or `factor` must be given")
-            }
-            try reader.check()
-            switch mode {
-            case "real"?: clock.followSystem()
-            case "frozen"?: clock.freeze()
-            case "running"?: clock.run(factor: factor ?? 1)
-            default: if let factor { clock.run(factor: factor) }
-            }
-            if let time = time?.1 { clock.set(to: time) }
-        case (.post, "advance"?):
-            let reader = try call.settings()
-            let duration = reader.seconds("seconds", maximum: 3_153_600_000)
-            let toNext = reader.bool("toNextTimer")
-            if let duration, duration > clock.remaining {
-                reader.fail("seconds", "must not exceed the clock's range: \(rangeEnd(clock))")
-            }
-            if (duration == nil) == !toNext {
-                reader.failMissing(anyOf: ["seconds", "toNextTimer"], "or `toNextTimer` must be given")
-            }
-            try reader.check()
-            if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }
-        default: throw ControlEndpoints.wrongMethod("GET, PUT, and POST on advance")
+        let reader = try call.settings()
+        let mode = reader.string("mode")
+        let factor = reader.number("factor", in: 0.000_001...1_000_000)
+        let time = reader.string("time").map { ($0, WallTime(rfc3339: $0)) }
+        if let time, time.1 == nil { reader.fail("time", "must be an RFC 3339 time such as 2026-01-01T00:00:00Z") }
+        if let mode, !["real", "frozen", "running"].contains(mode) {
+            reader.fail("mode", "must be real, frozen or running")
         }
-        return ControlEndpoints.json(describe(clock))
+        if mode == "real", time != nil {
+            reader.fail("time", "must not be given with the mode real, which uses the system's clock")
+        }
+        if let time = time?.1, time - clock.now > clock.remaining {
+            reader.fail("time", "must not be beyond the clock's range: \(rangeEnd(clock))")
+        }
+        if mode == nil, time == nil, factor == nil {
+            reader.failMissing(anyOf: ["mode", "time", "factor"], "or `time` or `factor` must be given")
+        }
+        try reader.check()
+        switch mode {
+        case "real"?: clock.followSystem()
+        case "frozen"?: clock.freeze()
+        case "running"?: clock.run(factor: factor ?? 1)
+        default: if let factor { clock.run(factor: factor) }
+        }
+        if let time = time?.1 { clock.set(to: time) }
+        return .control(describe(clock))
+    }
+
+    private static func advance(_ call: ControlCall) throws(Problem) -> Reply? {
+        let clock = call.world.clock
+        let reader = try call.settings()
+        let duration = reader.seconds("seconds", maximum: 3_153_600_000)
+        let toNext = reader.bool("toNextTimer")
+        if let duration, duration > clock.remaining {
+            reader.fail("seconds", "must not exceed the clock's range: \(rangeEnd(clock))")
+        }
+        if (duration == nil) == !toNext {
+            reader.failMissing(anyOf: ["seconds", "toNextTimer"], "or `toNextTimer` must be given")
+        }
+        try reader.check()
+        if let duration { clock.advance(by: duration) } else { clock.advanceToNextTimer() }
+        return .control(describe(clock))
     }
 
     private static func rangeEnd(_ clock: WorldClock) -> String {
@@ -195,16 +185,16 @@ enum ClockEndpoints {
     }
 
     /// The offsets of devices' dates: `{"devices": {"phone": -60, "*": 5}}`.
-    static func skew(_ call: ControlCall, _ method: Method) throws(Problem) -> Reply {
-        if method == .put {
-            let reader = try call.settings()
-            let skews = reader.child("devices")?.durations() ?? [:]
-            try reader.check()
-            call.world.control.change { $0.skews = skews }
-        } else if method != .get {
-            throw ControlEndpoints.wrongMethod("GET, PUT")
-        }
+    private static func skew(_ call: ControlCall) -> Reply? {
         let skews = call.world.control.current.skews.sorted { $0.key < $1.key }
-        return ControlEndpoints.json(["devices": .members(skews.map { ($0.key, .seconds($0.value)) })])
+        return .control(["devices": .members(skews.map { ($0.key, .seconds($0.value)) })])
+    }
+
+    private static func setSkew(_ call: ControlCall) throws(Problem) -> Reply? {
+        let reader = try call.settings()
+        let skews = reader.child("devices")?.durations() ?? [:]
+        try reader.check()
+        call.world.control.change { $0.skews = skews }
+        return skew(call)
     }
 }

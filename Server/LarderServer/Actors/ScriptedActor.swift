@@ -105,6 +105,16 @@ public struct ScriptedActor: Sendable, Hashable {
         self.acts = acts
     }
 
+    static func read(_ reader: BodyReader) -> ScriptedActor {
+        ScriptedActor(
+            id: reader.string("id", length: 1...64) ?? "",
+            reader.one(or: "acts", ScriptedAction.read),
+            when: reader.child("match").map(FaultMatch.read) ?? FaultMatch(),
+            moment: reader.choice("moment", Moment.self) ?? .before,
+            count: reader.integer("count", in: 1...1_000_000) ?? 1
+        )
+    }
+
     var json: JSONValue {
         .members([
             "id": .string(id), "match": match.json, "moment": .string(moment.rawValue),

@@ -70,14 +70,12 @@ extension ControlPlane {
         )
     }
 
-    /// Rejects what needs data that a world can lack.
-    ///
-    /// - Parameter isOwnEnough: whether the user's own collections are such data, besides the demo's.
-    func requireData(of world: World, isOwnEnough: Bool, _ what: String) throws(Problem) {
+    /// Rejects what needs the demo's data.
+    func requireDemo(in world: World, _ what: String) throws(Problem) {
         try requireDomain(what)
-        guard world.hasCollections ? !isOwnEnough : !backend.servesDemo else { return }
+        guard world.hasCollections || !backend.servesDemo else { return }
         throw ProblemType.invalidParameter(
-            "\(what) needs the data of the demo backend\(isOwnEnough ? " or of --data" : ""); this server has "
+            "\(what) needs the data of the demo backend; this server has "
                 + (world.hasCollections ? "your own collections." : "only routes.")
         )
     }

@@ -25,7 +25,7 @@ final class ControlPlane: ExchangeHandler {
     private let main: World
     private let log: AccessLog?
     private let server = Mutex<HTTPServer?>(nil)
-    private let endpoints: ControlAnswer
+    private let answerControl: ControlAnswer
     /// Those of https; nil if only http is served.
     let certificates: CertificateSource?
 
@@ -33,14 +33,13 @@ final class ControlPlane: ExchangeHandler {
     /// identifier of the world in the request.
     typealias ControlAnswer = @Sendable (Request, Exchange, ControlPlane, String) -> Reply?
 
-    /// - Parameter answerControl: answers the requests to the control plane itself.
     /// - Throws: if the contents of the world, the server behind the proxy or the certificates cannot be used.
     init(
         _ source: WorldSource,
         _ configuration: BackendConfiguration,
         answerControl: @escaping ControlAnswer
     ) throws {
-        endpoints = answerControl
+        self.answerControl = answerControl
         worlds = try WorldRegistry(source, configuration)
         main = worlds.main
         var (servesDemo, collections) = (true, CollectionFiles?.none)
@@ -123,11 +122,11 @@ final class ControlPlane: ExchangeHandler {
             backend.customRoutes.routes.matches(request.path)
         )
         exchange.context = owner
-        guard request.isCut, world.control.faults.hasHeadFaults, !isEcho(request) else { return .proceed }
+        guard request.isCut, !world.control.faults.isEmpty, !isEcho(request) else { return .proceed }
         let facts = ExchangeFacts(request, of: owner)
         let decisions = world.control.faults.decide(facts, owner) { $0.precedesBody }
         guard !decisions.isEmpty else { return .proceed }
-        ExchangeRun(self, owner, exchange, facts, decisions).startAtHead()
+        ExchangeRun(self, owner, exchange, facts, decisions).start(isHead: true)
         return .hold
     }
 
@@ -167,21 +166,15 @@ final class ControlPlane: ExchangeHandler {
         guard path.isControl else {
             return worlds.unknown(path.worldID).reply(to: request)
         }
-        return answerControl(request.droppingPathPrefix(path.prefixLength), exchange, worldID: path.worldID)
-    }
-
-    /// Answers a request to the control plane, with CORS fields if the page's origin may read the reply.
-    private func answerControl(_ request: Request, _ exchange: Exchange, worldID: String) -> Reply? {
-        guard let origin = controlGuard.readingOrigin(request) else {
-            return endpoints(request, exchange, self, worldID)
-        }
-        let lines = CrossOrigin.lines(forOrigin: origin)
-        if request.isPreflight {
+        let request = request.droppingPathPrefix(path.prefixLength)
+        // A page may read the reply if its origin may.
+        let lines = controlGuard.readingOrigin(request).map { CrossOrigin.lines(forOrigin: $0) } ?? []
+        if request.isPreflight, !lines.isEmpty {
             // A preflight has no token and grants nothing: the actual request is checked.
             let methods: [Method] = [.get, .head, .post, .put, .patch, .delete]
             return CrossOrigin.preflight(granting: methods, to: request).adding(lines)
         }
-        return endpoints(request, exchange.adding(lines), self, worldID)?.adding(lines)
+        return answerControl(request, exchange.adding(lines), self, path.worldID)?.adding(lines)
     }
 
     /// The reply to a preflight for a path that only a fault serves, so that pages can use stubs.

@@ -58,22 +58,20 @@ final class ExchangeRun: @unchecked Sendable {
 
     // MARK: Stages before the request is processed
 
-    /// Runs the stage before the body is read; then lets it be read.
-    func startAtHead() { passHead { [self] in exchange.proceed(upTo: bytesRead) } }
-
-    private func passHead(_ body: @escaping @Sendable () -> Void) {
-        wait(at: .beforeRead) { [self] in
-            if let ending = ending(at: [.beforeRead]) { end(ending) } else { body() }
-        }
-    }
-
-    /// How many bytes of the body are read; nil: all.
-    private var bytesRead: Int? { decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min() }
-
-    func start() {
+    /// - Parameter isHead: whether only the head has arrived: then the body is read afterwards, up to the byte of a fault.
+    func start(isHead: Bool = false) {
         if decisions.contains(where: { $0.fault.action.effect is StaleConnections }) { return finish(.reset, nil) }
         // What is before the body was done when the head had arrived.
-        if request.wasAnnounced { arrived() } else { passHead { [self] in arrived() } }
+        if request.wasAnnounced, !isHead { return arrived() }
+        wait(at: .beforeRead) { [self] in
+            if let ending = ending(at: [.beforeRead]) {
+                end(ending)
+            } else if isHead {
+                exchange.proceed(upTo: decisions.lazy.map(\.fault).filter { $0.stage == .requestBody }.map(\.at).min())
+            } else {
+                arrived()
+            }
+        }
     }
 
     private func arrived() {
@@ -111,9 +109,9 @@ final class ExchangeRun: @unchecked Sendable {
         if let part = partOfUpload { return dispatch(part) }
         if let ending = ending(at: [.requestBody, .afterRead]) { return end(ending) }
         if let reply = plane.stubPreflight(request, in: world) { return send(reply) }
-        var processing = FaultProcessing(request: request)
+        var processing = FaultProcessing(request: request, deviations: owner.deviations)
         for decision in decisions { decision.fault.action.effect.change(&processing, decision) }
-        owner.deviations.past = processing.past
+        owner.deviations = processing.deviations
         owner.deviations.live = processing.live.map {
             FrameFilter($0.fault, $0.decision, world: world, opening: processing.request, subject: facts.viewer)
         }

@@ -1,3 +1,4 @@
+import Glibc
 import LarderCoding
 import LarderTime
 
@@ -19,7 +20,7 @@ public enum Distribution: Sendable, Hashable {
             return .nanoseconds(low + Int64(Double(max(0, high - low)) * generator.unit()))
         case .logNormal(let median, let sigma, let maximum):
             for _ in 0..<64 {
-                let value = Double(median.nanosecondsSaturating) * Self.exponential(sigma * Self.normal(&generator))
+                let value = Double(median.nanosecondsSaturating) * exp(min(sigma * Self.normal(&generator), 40))
                 let duration = Duration.nanoseconds(Int64(min(value, 9e18)))
                 if maximum.map({ duration <= $0 }) ?? true { return duration }
             }
@@ -29,24 +30,11 @@ public enum Distribution: Sendable, Hashable {
         }
     }
 
-    /// A standard normal number as a sum of uniform ones (Irwin–Hall): exact enough for delays, without libm.
+    /// A standard normal number as a sum of uniform ones (Irwin–Hall): exact enough for delays.
     private static func normal(_ generator: inout SeededGenerator) -> Double {
         var sum = 0.0
         for _ in 0..<12 { sum += generator.unit() }
         return sum - 6
-    }
-
-    /// The exponential function by its series and squaring: identical on every platform, which libm does not guarantee.
-    private static func exponential(_ power: Double) -> Double {
-        let reduced = min(max(power, -40), 40) / 64
-        var term = 1.0
-        var sum = 1.0
-        for index in 1...12 {
-            term *= reduced / Double(index)
-            sum += term
-        }
-        for _ in 0..<6 { sum *= sum }
-        return sum
     }
 
     // MARK: JSON

@@ -63,8 +63,6 @@ public struct Fault: Sendable, Hashable {
     public var at: Int
     /// What it does.
     public var action: FaultAction
-    /// How long the fault exists, in the world's time; nil until it is removed.
-    public var lifetime: Duration?
 
     /// - Parameters:
     ///   - id: its name; nil to generate one.
@@ -73,15 +71,13 @@ public struct Fault: Sendable, Hashable {
     ///   - occurrence: how often, and with which probability.
     ///   - stage: the stage; nil for the action's default.
     ///   - at: the byte offset for the stages `handshake`, `requestBody`, `head` and `body`.
-    ///   - lifetime: how long it exists, in the world's time; nil: until it is removed.
     public init(
         id: String? = nil,
         _ action: FaultAction,
         when match: FaultMatch = FaultMatch(),
         occurrence: Occurrence = Occurrence(),
         stage: Stage? = nil,
-        at: Int = 0,
-        lifetime: Duration? = nil
+        at: Int = 0
     ) {
         self.id = id ?? ""
         self.match = match
@@ -89,7 +85,6 @@ public struct Fault: Sendable, Hashable {
         self.stage = stage ?? action.kind.stages[0]
         self.at = at
         self.action = action
-        self.lifetime = lifetime
     }
 
     /// Reads one fault; errors are added to the reader's.
@@ -100,21 +95,12 @@ public struct Fault: Sendable, Hashable {
         if let child = reader.child("match") { (match, occurrence) = (.read(child), readOccurrence(child)) }
         let stage = reader.choice("stage", Stage.self)
         let at = reader.integer("at", in: 0...1 << 30)
-        let lifetime = reader.seconds("lifetimeSeconds")
         guard let action = reader.child("action") else {
             if reader.object["action"] == nil { reader.fail("action", "is missing") }
             return nil
         }
         guard let read = FaultAction.read(action) else { return nil }
-        let fault = Fault(
-            id: id,
-            read,
-            when: match,
-            occurrence: occurrence,
-            stage: stage,
-            at: at ?? 0,
-            lifetime: lifetime
-        )
+        let fault = Fault(id: id, read, when: match, occurrence: occurrence, stage: stage, at: at ?? 0)
         if let stage, !read.kind.stages.contains(stage) {
             let names = read.kind.stages.map(\.rawValue).joined(separator: ", ")
             reader.fail("stage", "must be one of \(names) for this action")
@@ -175,7 +161,6 @@ public struct Fault: Sendable, Hashable {
         if let period = occurrence.period, period <= occurrence.from {
             return "The window begins after its period ends."
         }
-        if let lifetime, lifetime <= occurrence.from { return "The fault's lifetime ends before its window begins." }
         if let exchange = match.exchange, exchange > 1, occurrence.after > 0, match.connection != nil {
             return "`exchange` and `connection` match one exchange, and `after` skips it."
         }
@@ -199,7 +184,6 @@ public struct Fault: Sendable, Hashable {
         return .members([
             "id": .string(id), "match": when.members.isEmpty ? nil : .object(when), "stage": .string(stage.rawValue),
             "at": at > 0 ? .integer(Int64(at)) : nil, "action": action.json,
-            "lifetimeSeconds": lifetime.map { .seconds($0) },
         ])
     }
 }

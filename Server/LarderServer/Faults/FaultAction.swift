@@ -51,6 +51,8 @@ public struct FaultAction: Sendable, Hashable {
     public static let duplicate = FaultAction(Duplicate())
     /// Reads see an earlier state.
     public static func lag(_ lag: Lag) -> FaultAction { FaultAction(lag) }
+    /// Changes a page of the change feed.
+    public static func changes(_ page: ChangePageFault) -> FaultAction { FaultAction(ChangePage(page: page)) }
     /// Sends unreliable validators.
     public static func validators(_ mode: ValidatorFault) -> FaultAction { FaultAction(Validators(mode: mode)) }
     /// Treats the token as expired.

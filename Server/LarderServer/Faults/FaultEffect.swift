@@ -12,6 +12,9 @@ protocol FaultEffect: Sendable, Hashable {
     /// Its entry in `FaultKind.all`.
     var kind: FaultKind { get }
 
+    /// Whether it does something to a request, besides what the fault's match says.
+    func concerns(_ request: Request) -> Bool
+
     /// Whether it is a delay, which may also slow the reply.
     var delaysReply: Bool { get }
 
@@ -40,6 +43,7 @@ protocol FaultEffect: Sendable, Hashable {
 
 extension FaultEffect {
     var kind: FaultKind { Self.kind }
+    func concerns(_ request: Request) -> Bool { true }
     var delaysReply: Bool { false }
     var damagesContent: Bool { false }
     func delay(_ decision: FaultDecision, _ facts: ExchangeFacts, _ lines: BandwidthTable, now: MonotonicTime)
@@ -75,8 +79,7 @@ enum FaultEnding {
 /// How a request is processed.
 struct FaultProcessing {
     var request: Request
-    /// The past state that reads see.
-    var past: StateHistory.Limit?
+    var deviations: WorldExchange.Deviations
     /// The fault of the frames of a live channel.
     var live: (fault: LiveFault, decision: FaultDecision)?
     /// How many further times the request is processed.

@@ -1,5 +1,6 @@
 import LarderCoding
 import LarderHTTP
+import LarderTime
 
 /// An entry in the table of fault actions: the one place that says which actions exist, what they are called, which members they have
 /// within which bounds, and at which stages they act. Requests are read and written by it, and the description of the API is made of it.
@@ -76,8 +77,8 @@ struct FaultKind: Sendable {
     static let all: [FaultKind] = [
         Latency.kind, Bandwidth.kind, CannedReply.kind, Certificate.kind, NoCloseNotify.kind, Cut.kind, Cut.close,
         Cut.never, LoseReply.kind, Truncate.kind, Corrupt.kind, WrongContentType.kind, MalformedJSON.kind,
-        MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, Validators.kind,
-        ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
+        MalformedChunk.kind, Drip.kind, BurstLoss.kind, Duplicate.kind, FaultAction.Lag.kind, ChangePage.kind,
+        Validators.kind, ExpireToken.kind, CloseListener.kind, StaleConnections.kind, LiveFault.kind,
     ]
 }
 
@@ -94,112 +95,89 @@ struct FaultMember<Effect: FaultEffect>: Sendable {
 
 extension FaultMember {
     /// A member with a value of its own where none is given.
-    private init<Value>(
-        _ name: String,
-        _ schema: JSONValue,
-        _ example: JSONValue,
-        _ path: Path<Value>,
-        _ read: @escaping @Sendable (BodyReader) -> Value?,
-        _ write: @escaping @Sendable (Value) -> JSONValue?
-    ) {
-        self.init(name: name, schema: schema, example: example) { reader, effect in
-            if let value = read(reader) { effect[keyPath: path] = value }
+    init<Value>(_ name: String, _ path: Path<Value>, _ value: FaultValue<Value>, example: Value) {
+        self.init(name: name, schema: value.schema, example: value.write(example) ?? .null) { reader, effect in
+            if let new = value.read(reader, name) { effect[keyPath: path] = new }
         } write: {
-            write($0[keyPath: path])
+            value.write($0[keyPath: path])
         }
     }
 
     /// A member that may have no value.
-    private init<Value>(
-        _ name: String,
-        _ schema: JSONValue,
-        _ example: JSONValue,
-        optional path: Path<Value?>,
-        _ read: @escaping @Sendable (BodyReader) -> Value?,
-        _ write: @escaping @Sendable (Value) -> JSONValue
-    ) {
-        self.init(name, schema, example, path, { read($0).map { .some($0) } }, { $0.map(write) })
-    }
-
-    static func integer(_ name: String, _ path: Path<Int>, in range: ClosedRange<Int>, example: Int) -> Self {
-        Self(name, numeric(range), .int(example), path, { $0.integer(name, in: range) }, { .int($0) })
-    }
-
-    static func integer(_ name: String, _ path: Path<Int?>, in range: ClosedRange<Int>, example: Int) -> Self {
-        Self(name, numeric(range), .int(example), optional: path, { $0.integer(name, in: range) }, { .int($0) })
-    }
-
-    /// - Parameter omitsZero: whether 0 is not written.
-    static func probability(
-        _ name: String,
-        _ path: Path<Double>,
-        omitsZero: Bool = false,
-        example: Double = 0.1
-    ) -> Self {
-        let schema = JSONValue.members([
-            "type": .string("number"), "minimum": .integer(0), "maximum": .integer(1),
-        ])
-        return Self(name, schema, .number(example), path, { $0.number(name, in: 0...1) }) {
-            omitsZero && $0 == 0 ? nil : .number($0)
+    init<Value>(_ name: String, _ path: Path<Value?>, _ value: FaultValue<Value>, example: Value) {
+        self.init(name: name, schema: value.schema, example: value.write(example) ?? .null) { reader, effect in
+            if let new = value.read(reader, name) { effect[keyPath: path] = new }
+        } write: {
+            $0[keyPath: path].flatMap(value.write)
         }
-    }
-
-    static func seconds(_ name: String, _ path: Path<Duration>, maximum: Double, example: Double) -> Self {
-        Self(name, seconds(maximum), .number(example), path, { $0.seconds(name, maximum: maximum) }, { .seconds($0) })
-    }
-
-    static func seconds(_ name: String, _ path: Path<Duration?>, example: Double) -> Self {
-        Self(name, seconds(nil), .number(example), optional: path, { $0.seconds(name) }, { .seconds($0) })
-    }
-
-    static func duration(_ name: String, _ path: Path<Distribution?>, example: JSONValue) -> Self {
-        let schema = JSONValue.members(["$ref": .string("#/components/schemas/FaultDuration")])
-        return Self(name, schema, example, optional: path, { Distribution.read(name, $0) }, { $0.json })
-    }
-
-    static func bool(_ name: String, _ path: Path<Bool>) -> Self {
-        let schema = JSONValue.members(["type": .string("boolean")])
-        return Self(name, schema, .bool(false), path, { $0.has(name) ? $0.bool(name) : nil }, { .bool($0) })
-    }
-
-    static func text(
-        _ name: String,
-        _ path: Path<String?>,
-        length: ClosedRange<Int> = 1...2_048,
-        example: String
-    ) -> Self {
-        let schema = JSONValue.members(["type": .string("string")])
-        return Self(name, schema, .string(example), optional: path, { $0.string(name, length: length) }) { .string($0) }
-    }
-
-    static func choice<Value>(_ name: String, _ path: Path<Value>, example: Value) -> Self where Value: FaultChoice {
-        Self(name, oneOf(Value.self), .string(example.rawValue), path, { $0.choice(name, Value.self) }) {
-            .string($0.rawValue)
-        }
-    }
-
-    static func choice<Value>(_ name: String, _ path: Path<Value?>, example: Value) -> Self where Value: FaultChoice {
-        Self(name, oneOf(Value.self), .string(example.rawValue), optional: path, { $0.choice(name, Value.self) }) {
-            .string($0.rawValue)
-        }
-    }
-
-    private static func numeric(_ range: ClosedRange<Int>) -> JSONValue {
-        .members([
-            "type": .string("integer"), "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound),
-        ])
-    }
-
-    private static func seconds(_ maximum: Double?) -> JSONValue {
-        .members([
-            "type": .string("number"), "minimum": .integer(0), "maximum": maximum.map { .number($0) },
-        ])
-    }
-
-    private static func oneOf<Value: FaultChoice>(_ type: Value.Type) -> JSONValue {
-        .members(["type": .string("string"), "enum": .array(type.allCases.map { .string($0.rawValue) })])
     }
 }
 
-/// The value of a member that is one of several words.
-typealias FaultChoice = RawRepresentable<String> & CaseIterable & Sendable
+/// How the value of a member is read and written, and its JSON schema.
+struct FaultValue<Value: Sendable>: Sendable {
+    let schema: JSONValue
+    let read: @Sendable (BodyReader, _ name: String) -> Value?
+    /// Nil for what is not written.
+    let write: @Sendable (Value) -> JSONValue?
+
+    private static func schema(_ type: String, _ members: [(String, JSONValue?)] = []) -> JSONValue {
+        .members([("type", .string(type))] + members)
+    }
+}
+
+extension FaultValue<Int> {
+    static func integer(_ range: ClosedRange<Int>) -> Self {
+        let bounds: [(String, JSONValue?)] = [("minimum", .int(range.lowerBound)), ("maximum", .int(range.upperBound))]
+        return Self(schema: schema("integer", bounds), read: { $0.integer($1, in: range) }, write: { .int($0) })
+    }
+}
+
+extension FaultValue<Double> {
+    /// - Parameter omitsZero: whether 0 is not written.
+    static func probability(omitsZero: Bool = false) -> Self {
+        let schema = schema("number", [("minimum", .integer(0)), ("maximum", .integer(1))])
+        return Self(
+            schema: schema,
+            read: { $0.number($1, in: 0...1) },
+            write: { omitsZero && $0 == 0 ? nil : .number($0) }
+        )
+    }
+}
+
+extension FaultValue<Duration> {
+    static func seconds(maximum: Double? = nil) -> Self {
+        let schema = schema("number", [("minimum", .integer(0)), ("maximum", maximum.map { .number($0) })])
+        return Self(schema: schema, read: { $0.seconds($1, maximum: maximum ?? 31_536_000) }, write: { .seconds($0) })
+    }
+}
+
+extension FaultValue<Distribution> {
+    static var duration: Self {
+        let schema = JSONValue.members(["$ref": .string("#/components/schemas/FaultDuration")])
+        return Self(schema: schema, read: { Distribution.read($1, $0) }, write: { $0.json })
+    }
+}
+
+extension FaultValue<Bool> {
+    static var bool: Self {
+        Self(schema: schema("boolean"), read: { $0.has($1) ? $0.bool($1) : nil }, write: { .bool($0) })
+    }
+}
+
+extension FaultValue<String> {
+    static func text(length: ClosedRange<Int> = 1...2_048) -> Self {
+        Self(schema: schema("string"), read: { $0.string($1, length: length) }, write: { .string($0) })
+    }
+}
+
+extension FaultValue where Value: RawRepresentable<String> & CaseIterable {
+    /// One of several words.
+    static var choice: Self {
+        let words = JSONValue.array(Value.allCases.map { .string($0.rawValue) })
+        return Self(
+            schema: schema("string", [("enum", words)]),
+            read: { $0.choice($1, Value.self) },
+            write: { .string($0.rawValue) }
+        )
+    }
+}

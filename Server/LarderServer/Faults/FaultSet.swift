@@ -52,7 +52,6 @@ struct FaultCounts: Sendable {
         let occurrence = fault.occurrence
         guard occurrence.probability > 0 else { return nil }
         var age = now - setAt
-        if let lifetime = fault.lifetime, age >= lifetime { return nil }
         if let period = occurrence.period?.nanosecondsSaturating, period > 0 {
             age = .nanoseconds(age.nanosecondsSaturating % period)
         }
@@ -81,9 +80,6 @@ struct FaultCounts: Sendable {
 typealias FaultSet = RuleSet<Fault, FaultCounts>
 
 extension FaultSet {
-    /// Whether any fault applies before the body is read.
-    var hasHeadFaults: Bool { contains { $0.stage.precedesBody } }
-
     /// Whether any fault makes reads see an earlier state.
     var hasLag: Bool { contains { $0.action.effect is FaultAction.Lag } }
 
@@ -135,6 +131,7 @@ extension FaultSet {
         let now = owner.world.clock.uptime
         return decide(for: facts.device, owner.connection.since, now: now, after: decided) { fault, matcher in
             fault.stage != .handshake && isWanted(fault.stage) && matcher.matches(facts)
+                && fault.action.effect.concerns(facts.request)
         }
     }
 

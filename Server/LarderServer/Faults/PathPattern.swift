@@ -3,43 +3,23 @@ struct PathPattern: Sendable, Hashable {
     /// The description of a valid pattern, for error messages.
     static let rule = "must begin with /; * stands for a whole segment, ** only at the end"
 
-    private enum Segment: Sendable, Hashable {
-        case literal([UInt8])
-        case any
-        case rest
-    }
-
-    let text: String
-    private let segments: [Segment]
+    /// Without `**`.
+    private let segments: [[UInt8]]
+    private let hasRest: Bool
 
     init?(_ text: String) {
         guard text.hasPrefix("/") else { return nil }
-        var segments: [Segment] = []
-        for part in text.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard segments.last != .rest else { return nil }
-            switch part {
-            case "*": segments.append(.any)
-            case "**": segments.append(.rest)
-            default:
-                guard !part.contains("*") else { return nil }
-                segments.append(.literal(Array(part.utf8)))
-            }
-        }
-        self.text = text
-        self.segments = segments
+        let parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        hasRest = parts.last == "**"
+        segments = (hasRest ? parts.dropLast() : parts[...]).map { Array($0.utf8) }
+        let star = UInt8(ascii: "*")
+        guard segments.allSatisfy({ $0 == [star] || !$0.contains(star) }) else { return nil }
     }
 
     func matches(_ path: ArraySlice<UInt8>) -> Bool {
         guard path.first == UInt8(ascii: "/") else { return false }
-        var position = path.startIndex + 1
-        for (index, segment) in segments.enumerated() {
-            if segment == .rest { return true }
-            let end = path[position...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
-            if case .literal(let bytes) = segment, !path[position..<end].elementsEqual(bytes) { return false }
-            if index == segments.count - 1 { return end == path.endIndex }
-            guard end < path.endIndex else { return false }
-            position = end + 1
-        }
-        return false
+        let parts = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard hasRest ? parts.count > segments.count : parts.count == segments.count else { return false }
+        return zip(segments, parts).allSatisfy { $0 == [UInt8(ascii: "*")] || $1.elementsEqual($0) }
     }
 }

@@ -4,18 +4,23 @@ import LarderCoding
 ///
 /// A change is a function of the seed and of the member's position, so that equal representations stay equal.
 public struct SchemaDrift: Sendable, Hashable {
+    /// One kind of change.
+    public enum Change: String, Sendable, Hashable, CaseIterable {
+        /// Unknown members are added.
+        case newMembers
+        /// Enumerations have unknown cases.
+        case newCases
+        /// Members that are null are omitted.
+        case noNulls
+        /// Versions are above 2⁵³.
+        case largeVersions
+        /// Members have another order.
+        case otherOrder
+    }
+
     /// The seed of all changes.
     public var seed: UInt64
-    /// Adds unknown members.
-    public var addsMembers = true
-    /// Adds unknown enumeration cases.
-    public var addsCases = true
-    /// Omits members that are null.
-    public var omitsNulls = true
-    /// Uses versions above 2⁵³.
-    public var enlargesIntegers = true
-    /// Changes the order of members.
-    public var reordersMembers = true
+    public var changes = Set(Change.allCases)
     /// The probability that a member is changed.
     public var probability = 0.5
 
@@ -30,15 +35,15 @@ public struct SchemaDrift: Sendable, Hashable {
             var members: [JSONObject.Member] = []
             for member in object.members {
                 let place = path + "/" + member.name
-                if omitsNulls, member.value == .null, touches(place, 1) { continue }
+                if changes.contains(.noNulls), member.value == .null, touches(place, 1) { continue }
                 members.append(.init(name: member.name, value: changed(member, at: place)))
             }
-            if addsMembers, touches(path, 2) {
+            if changes.contains(.newMembers), touches(path, 2) {
                 members.append(
                     .init(name: "x-\(hash(path, 3) % 1_000)", value: .members(["since": .string("2027-01")]))
                 )
             }
-            if reordersMembers, touches(path, 4) {
+            if changes.contains(.otherOrder), touches(path, 4) {
                 members.sort { hash($0.name, 5) < hash($1.name, 5) }
             }
             return .object(JSONObject(members))
@@ -51,9 +56,10 @@ public struct SchemaDrift: Sendable, Hashable {
 
     private func changed(_ member: JSONObject.Member, at place: String) -> JSONValue {
         switch member.value {
-        case .string where addsCases && Self.enumerations.contains(member.name) && touches(place, 6):
+        case .string where changes.contains(.newCases) && Self.enumerations.contains(member.name) && touches(place, 6):
             return .string("unheard-of-\(hash(place, 7) % 100)")
-        case .integer(let number) where enlargesIntegers && member.name == "version" && touches(place, 8):
+        case .integer(let number)
+        where changes.contains(.largeVersions) && member.name == "version" && touches(place, 8):
             return .integer(number &+ (1 << 53))
         default: return apply(member.value, at: place)
         }
@@ -68,8 +74,13 @@ public struct SchemaDrift: Sendable, Hashable {
     }
 
     static func read(_ reader: BodyReader) -> SchemaDrift {
-        SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
+        var drift = SchemaDrift(seed: UInt64(reader.integer("seed", in: 0...Int.max) ?? 0))
+        if reader.has("changes") { drift.changes = Set(reader.choices("changes", Change.self)) }
+        return drift
     }
 
-    var json: JSONValue { .members(["seed": .integer(Int64(bitPattern: seed))]) }
+    var json: JSONValue {
+        let names = Change.allCases.filter(changes.contains).map { JSONValue.string($0.rawValue) }
+        return .members(["seed": .integer(Int64(bitPattern: seed)), "changes": .array(names)])
+    }
 }

@@ -20,7 +20,7 @@ extension ConductReport {
                     entries: [verdict.other, entry.number].compactMap { $0 },
                     detail: detail
                 )
-                if verdict.kind == .loop, let first = verdict.other {
+                if rule == .repeatedInLoop, let first = verdict.other {
                     loops[first] = finding
                 } else {
                     findings.append(finding)
@@ -115,7 +115,7 @@ extension ConductReport {
                     gaps[client, default: 0] += 1
                 }
                 lastFrame[client] = (entry.connection, entry.endedInWorld, frame.end)
-            } else if ["/v1/changes", "/changes"].contains(entry.request.pathText), entry.status == 200,
+            } else if entry.request.readsChangeFeed, entry.status == 200,
                 let frame = lastFrame[entry.client]
             {
                 let client = entry.client

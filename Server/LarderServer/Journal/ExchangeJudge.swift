@@ -62,7 +62,7 @@ struct ExchangeJudge {
         let number: Int
         let started: MonotonicTime
         let ended: MonotonicTime
-        let bytesSent: Int
+        let cost: (bytes: Int, time: Duration)
         let isReload: Bool
         /// Nil if its reply answers no other request.
         let selection: ReplySelection?
@@ -150,8 +150,7 @@ struct ExchangeJudge {
             }
         }
         for finding in entry.contractFindings {
-            let verdict = ExchangeVerdict(kind: .contract, text: finding, rule: .contractBroken)
-            judgement.verdicts.append((entry.number, verdict))
+            judgement.add(entry.number, finding, rule: .contractBroken)
         }
         return judgement
     }
@@ -175,10 +174,11 @@ struct ExchangeJudge {
                 if early > Self.earlyMaximum {
                     let text = "retried \(ExchangeVerdict.seconds(early)) too soon"
                     // A reply that came nevertheless would have been necessary later.
-                    judgement.add(entry, .tooSoon, text, rejection.wait.number, isWaste: failed, rule: .retriedTooSoon)
+                    let wasted = failed ? entry.cost : (0, .zero)
+                    judgement.add(entry.number, text, rejection.wait.number, rule: .retriedTooSoon, wasted: wasted)
                 } else {
                     let text = "retry of #\(rejection.number) after \(ExchangeVerdict.seconds(gap))"
-                    judgement.add(entry, .retry, text, rejection.number)
+                    judgement.add(entry.number, text, rejection.number)
                 }
             }
         }
@@ -213,13 +213,17 @@ struct ExchangeJudge {
     }
 
     private mutating func judgeFlights(_ entry: JournalEntry, _ request: String, _ judgement: inout Judgement) {
+        func addDuplicate(_ flight: Flight, of other: Flight) {
+            let text = "duplicate of #\(other.number), which was in flight"
+            judgement.add(flight.number, text, other.number, rule: .duplicateInFlight, wasted: flight.cost)
+        }
         let isLive = entry.status == 101 || ["/v1/live", "/v1/live/events", "/live"].contains(entry.request.pathText)
         guard !isLive else { return }
         let flight = Flight(
             number: entry.number,
             started: entry.started,
             ended: entry.ended,
-            bytesSent: entry.bytesSent,
+            cost: entry.cost,
             isReload: entry.isReload,
             selection: ReplySelection(entry)
         )
@@ -230,14 +234,12 @@ struct ExchangeJudge {
         let known = recent.filter { $0.selection?.includes(entry) ?? true }
         // The later one of two that overlap is the duplicate. A reload may overtake what a cache may answer.
         for other in known where other.started > flight.started && (!other.isReload || flight.isReload) {
-            judgement.addDuplicate(other.number, of: flight.number, other.bytesSent, other.ended - other.started)
+            addDuplicate(other, of: flight)
         }
         let earlier = known.first {
             $0.started <= flight.started && $0.ended > flight.started && (!flight.isReload || $0.isReload)
         }
-        if let earlier {
-            judgement.addDuplicate(entry.number, of: earlier.number, entry.bytesSent, entry.duration)
-        }
+        if let earlier { addDuplicate(flight, of: earlier) }
         flights.set((recent + [flight]).suffix(Self.flightsMaximum), for: key, by: entry.number)
     }
 
@@ -259,7 +261,7 @@ struct ExchangeJudge {
         guard let earlier = known.last, held.allSatisfy({ $0.selection?.includes(entry) ?? false }),
             earlier.tag != nil || left > .zero || entry.status == 304
         else {
-            if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry, .first, "nothing was held") }
+            if entry.status == 200, judgement.verdicts.isEmpty { judgement.add(entry.number, "nothing was held") }
             return
         }
         let isReload = entry.isReload
@@ -271,34 +273,27 @@ struct ExchangeJudge {
             let isNeedless = entry.status == 200 && !isConditional && !hasNews(entry, since: earlier)
             let rule: ConductReport.Rule? = isNeedless ? .refetchedFresh : nil
             let text = "was fresh for \(ExchangeVerdict.seconds(left)) more"
-            judgement.add(entry, .fresh, text, earlier.number, isWaste: true, rule: rule)
+            judgement.add(entry.number, text, earlier.number, rule: rule, wasted: entry.cost)
         }
         if entry.status == 304 {
             if judgement.verdicts.isEmpty {
-                judgement.add(entry, .validated, "validated, and \(earlier.bytes) bytes saved", earlier.number)
+                judgement.add(entry.number, "validated, and \(earlier.bytes) bytes saved", earlier.number)
             }
             judgement.verdicts[judgement.verdicts.count - 1].verdict.savedBytes = earlier.bytes
         } else if let tag = entry.replyField("etag"), held.allSatisfy({ $0.tag == tag }),
             !(sentTag?.contains(tag) ?? false)
         {
             let text = "304 possible: this client held \(tag)"
-            judgement.add(
-                entry,
-                .notModifiedPossible,
-                text,
-                earlier.number,
-                rule: .downloadedTwice,
-                bytes: entry.bodyBytes
-            )
+            judgement.add(entry.number, text, earlier.number, rule: .downloadedTwice, wasted: (entry.bodyBytes, .zero))
         } else if isReload {
-            judgement.add(entry, .reload, "asked for by no-cache", earlier.number)
+            judgement.add(entry.number, "asked for by no-cache", earlier.number)
         } else if judgement.verdicts.isEmpty {
             // A server without conditional requests sends again what the client has validated.
             if entry.replyField("etag").map({ sentTag?.contains($0) ?? false }) ?? false {
                 let text = "unchanged since #\(earlier.number), and the server does not answer If-None-Match"
-                judgement.add(entry, .notModifiedPossible, text, earlier.number)
+                judgement.add(entry.number, text, earlier.number)
             } else {
-                judgement.add(entry, .changed, "had changed since #\(earlier.number)", earlier.number)
+                judgement.add(entry.number, "had changed since #\(earlier.number)", earlier.number)
             }
         }
     }
@@ -343,7 +338,7 @@ struct ExchangeJudge {
                 let (start, count) = run.loop ?? (first.number, Self.loopCountMinimum - 1)
                 run.loop = (start, count + 1)
                 let text = "asked \(count + 1) times since #\(start), each with the same answer"
-                judgement.add(entry, .loop, text, start, isWaste: true, rule: .repeatedInLoop)
+                judgement.add(entry.number, text, start, rule: .repeatedInLoop, wasted: entry.cost)
             } else if run.loop != nil {
                 run = Run(answer: answer, latest: [now])
             }
@@ -363,26 +358,16 @@ struct ExchangeJudge {
 }
 
 extension ExchangeJudge.Judgement {
+    /// - Parameter wasted: what a perfect cache would not have spent.
     mutating func add(
-        _ entry: JournalEntry,
-        _ kind: ExchangeVerdict.Kind,
+        _ number: Int,
         _ text: String,
         _ other: Int? = nil,
-        isWaste: Bool = false,
         rule: ConductReport.Rule? = nil,
-        bytes: Int = 0
+        wasted: (bytes: Int, time: Duration) = (0, .zero)
     ) {
-        var verdict = ExchangeVerdict(kind: kind, text: text, other: other, rule: rule)
-        verdict.wastedBytes = isWaste ? entry.bytesSent : bytes
-        verdict.wastedTime = isWaste ? entry.duration : .zero
-        verdicts.append((entry.number, verdict))
-    }
-
-    fileprivate mutating func addDuplicate(_ number: Int, of other: Int, _ bytes: Int, _ time: Duration) {
-        let text = "duplicate of #\(other), which was in flight"
-        var verdict = ExchangeVerdict(kind: .inFlight, text: text, other: other, rule: .duplicateInFlight)
-        verdict.wastedBytes = bytes
-        verdict.wastedTime = time
+        var verdict = ExchangeVerdict(text: text, other: other, rule: rule)
+        (verdict.wastedBytes, verdict.wastedTime) = wasted
         verdicts.append((number, verdict))
     }
 }

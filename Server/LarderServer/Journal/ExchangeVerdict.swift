@@ -3,36 +3,6 @@ import LarderTime
 
 /// What a perfect cache would have made of an exchange.
 struct ExchangeVerdict: Sendable, Hashable {
-    enum Kind: String, Sendable, Hashable {
-        /// Nothing was held.
-        case first
-        /// What was held had to be asked for again, and had changed.
-        case changed
-        /// It had to be asked for again, and the validator has saved the body.
-        case validated
-        /// The request says that it must reach the server, as after a pull to refresh.
-        case reload
-        /// It repeats a request that had failed.
-        case retry
-        /// The client held the same entity tag: a 304 was possible.
-        case notModifiedPossible
-        /// What the client held was fresh: no request was necessary.
-        case fresh
-        /// The same request was in flight.
-        case inFlight
-        /// `Retry-After` had not passed.
-        case tooSoon
-        /// A transfer without an idempotency key, or a POST that is repeated without one after its reply was lost.
-        case keyMissing
-        /// A repeated POST under another key.
-        case keyChanged
-        /// The same request was sent many times a second and had the same answer.
-        case loop
-        /// The request or the reply is not as the contract says.
-        case contract
-    }
-
-    let kind: Kind
     /// One sentence, without secrets.
     var text: String
     /// The entry that it follows from; nil for none.
@@ -48,7 +18,7 @@ struct ExchangeVerdict: Sendable, Hashable {
 
     var json: JSONValue {
         .members([
-            "kind": .string(kind.rawValue), "text": .string(text), "entry": other.map { .integer(Int64($0)) },
+            "text": .string(text), "entry": other.map { .integer(Int64($0)) },
             "wastedBytes": wastedBytes > 0 ? .integer(Int64(wastedBytes)) : nil,
             "wastedSeconds": wastedTime > .zero ? .seconds(wastedTime) : nil,
             "savedBytes": savedBytes > 0 ? .integer(Int64(savedBytes)) : nil,

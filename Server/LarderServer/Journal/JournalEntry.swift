@@ -133,6 +133,9 @@ struct JournalEntry: Sendable {
 
     var duration: Duration { record.ended - record.started }
 
+    /// What it has cost the client, on the server's clock.
+    var cost: (bytes: Int, time: Duration) { (record.bytesSent, duration) }
+
     /// Names the person: its user, or else its credentials, because another server's users are not known. Empty without both.
     var account: String {
         if user != 0 { return "user \(user)" }
@@ -332,7 +335,7 @@ extension JournalEntry {
     /// Whether its client may know now that lists and other resources have changed: it has written, or has read the change feed.
     var bringsNews: Bool {
         guard (200..<300).contains(status) else { return false }
-        return !request.method.isSafe || ["/v1/changes", "/changes"].contains(request.pathText)
+        return !request.method.isSafe || request.readsChangeFeed
     }
 
     private static func idempotencyKeys(of request: Request) -> [String] {

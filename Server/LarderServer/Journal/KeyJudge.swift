@@ -50,19 +50,15 @@ struct KeyJudge {
         }
         let name = isTransfer ? "transfer" : "write"
         if key == nil, isTransfer {
-            judgement.add(entry, .keyMissing, "a transfer without an Idempotency-Key", rule: .keyMissing)
+            judgement.add(entry.number, "a transfer without an Idempotency-Key", rule: .keyMissing)
         } else if isRetry {
             // So the entry that was taken for its retry is another operation.
             judgement.withdrawn += known.filter { $0.key == key }.compactMap(\.suspect)
         } else if let candidate {
             let other = known[candidate].number
-            if key == nil {
-                let text = "the same \(name) was sent again without an Idempotency-Key, and created something again"
-                judgement.add(entry, .keyMissing, text, other, rule: .keyMissing)
-            } else {
-                let text = "the same \(name) was sent again with another key"
-                judgement.add(entry, .keyChanged, text, other, rule: .keyChanged)
-            }
+            let how = key == nil ? "without an Idempotency-Key, and created something again" : "with another key"
+            let text = "the same \(name) was sent again \(how)"
+            judgement.add(entry.number, text, other, rule: key == nil ? .keyMissing : .keyChanged)
             known[candidate].suspect = entry.number
         }
         note(entry, key, in: &known)

@@ -128,10 +128,11 @@ extension Scenario {
         scenario.isOwn = false
         scenario.task = reader.choice("task", ScenarioTask.self) ?? scenario.task
         scenario.rounds = reader.integer("rounds", in: 1...10) ?? 1
-        scenario.beginning.changes = reader.choices("prepare", ScenarioChange.self)
-        scenario.afterFirstReport = reader.child("afterReport").map { later in
-            Act(changes: later.choices("prepare", ScenarioChange.self), script: act(later).script)
-        }
+        scenario.beginning.actors = (reader.objects("actors") ?? []).map(ScriptedActor.read)
+        scenario.beginning.skews = reader.child("skew")?.durations() ?? [:]
+        scenario.beginning.drift = reader.child("drift").map(SchemaDrift.read)
+        scenario.beginning.clockOffset = .seconds(reader.number("clockOffsetSeconds", in: -1e6...1e6) ?? 0)
+        scenario.afterFirstReport = reader.child("afterReport").map(act)
         if let tried = reader.child("tried") {
             scenario.exercise = (tried.objects("requests") ?? []).compactMap(Expectation.read).map {
                 .requests($0.filter, atLeast: $0.atLeast)
@@ -148,31 +149,13 @@ extension Scenario {
         var checks: [ScenarioCheck] = []
         if let count = reader.integer("reports", in: 1...10) { checks.append(.reports(count)) }
         if let child = reader.child("converged") { checks.append(.converged(except: child.string("except"))) }
-        let named: [(String, ScenarioCheck)] = [
-            ("shown", .shown), ("movedOnce", .movedOnce), ("sentOnce", .sentOnce), ("liked", .liked),
-            ("secureOnly", .secureOnly),
-        ]
-        for (name, check) in named where reader.bool(name) { checks.append(check) }
-        for words in reader.array("biography") ?? [] { checks.append(.biography(words.value.string ?? "")) }
+        if reader.bool("shown") { checks.append(.shown) }
+        if reader.bool("secureOnly") { checks.append(.secureOnly) }
+        checks += (reader.objects("effect") ?? []).compactMap(WaitEndpoints.state).map { .state($0) }
         if let path = reader.string("pagesOnce") { checks.append(.noPageTwice(path)) }
         if let requests = reader.objects("informed") {
             checks.append(.informed(by: requests.map { JournalFilter(FaultMatch.read($0), kind: .exchange) }))
         }
         return checks
-    }
-}
-
-extension BodyReader {
-    /// The elements of an array, of which each is one of several words.
-    fileprivate func choices<Value: RawRepresentable<String> & CaseIterable>(
-        _ name: String,
-        _ type: Value.Type
-    ) -> [Value] {
-        (array(name) ?? []).compactMap { element in
-            let choice = element.value.string.flatMap { Value(rawValue: $0) }
-            let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
-            if choice == nil { errors.add(element.pointer, "must be one of \(known)") }
-            return choice
-        }
     }
 }

@@ -6,8 +6,12 @@ import LarderTime
 package struct Scenario: Sendable {
     /// What happens in the world at once.
     struct Act: Sendable {
-        var changes: [ScenarioChange] = []
         var script: FaultScript?
+        var actors: [ScriptedActor] = []
+        /// The offsets of devices' dates.
+        var skews: [String: Duration] = [:]
+        var drift: SchemaDrift?
+        var clockOffset = Duration.zero
 
         var hasFaults: Bool {
             script?.steps.contains { step in
@@ -17,8 +21,14 @@ package struct Scenario: Sendable {
             } ?? false
         }
 
-        func run(in world: MockWorld, _ variables: inout [String: String]) throws {
-            for change in changes { try change.make(in: world, &variables) }
+        func run(in world: MockWorld) throws {
+            if clockOffset != .zero {
+                world.clock.run()
+                world.clock.set(to: world.clock.now + clockOffset)
+            }
+            for (device, offset) in skews { world.skewDates(of: device, by: offset) }
+            if let drift { world.drift = drift }
+            for actor in actors { try world.set(actor) }
             if let script { try world.run(script) }
         }
     }
@@ -37,7 +47,7 @@ package struct Scenario: Sendable {
     let isSecure: Bool
     /// Whether the API is the user's, to which nothing is reported: the command says by its exit code whether it has what it needs.
     var isOwn = true
-    /// The variables that the task needs besides its own. Those whose name does not begin with `LARDER_` are for the checks.
+    /// The variables that the task needs besides its own.
     var variables: [String: String]
     /// Before the client begins.
     var beginning: Act

@@ -39,31 +39,6 @@ extension MockWorld {
         let reply = look(at: path, as: person)
         return reply.status == 200 ? try? JSONParser.parse(reply.body) : nil
     }
-
-    /// The value of a member of the JSON at a path.
-    func text(_ path: String, _ pointer: String) throws -> String {
-        guard let value = value(path)?.value(at: pointer) else {
-            throw ScenarioError(description: "the world has no \(pointer) at \(path)")
-        }
-        return value.text
-    }
-
-    /// Performs an action that must succeed.
-    func perform(
-        _ method: String,
-        _ path: String,
-        as person: String,
-        _ body: JSONValue? = nil,
-        _ headers: [String: String] = [:]
-    ) throws {
-        let text = body.map { String(decoding: $0.encoded, as: UTF8.self) }
-        var act = ScriptedAction(method, path, as: person, body: text)
-        act.headers = headers
-        let reply = perform(act)
-        guard reply.status < 300 else {
-            throw ScenarioError(description: "\(method) \(path) as \(person) was answered with \(reply.status)")
-        }
-    }
 }
 
 /// A scenario that cannot be prepared in its world.

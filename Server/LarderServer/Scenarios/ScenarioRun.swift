@@ -33,7 +33,8 @@ package final class ScenarioRun: Sendable {
 
     package let scenario: Scenario
     private let backend: MockBackend
-    private let variables: [String: String]
+    /// The environment variables for the client.
+    package let environment: [String: String]
     /// The certificate of the authority that a client must trust; nil for a scenario without https.
     private let authority: TemporaryFile?
     /// Why the step after the first report could not be done.
@@ -75,18 +76,14 @@ package final class ScenarioRun: Sendable {
         authority = try backend.authorityPEM.map { pem throws(TLSError) in try TemporaryFile(pem) }
         if let authority { variables["LARDER_CA"] = authority.path }
         variables.merge(scenario.task.variables.merging(scenario.variables) { $1 }) { $1 }
-        try scenario.beginning.run(in: world, &variables)
-        self.variables = variables
+        environment = variables
+        try scenario.beginning.run(in: world)
         guard let later = scenario.afterFirstReport else { return }
         _ = world.world.control.heldReports.observers.add { [weak self] number in
             guard number == 1, let self else { return }
-            var variables = self.variables
-            do { try later.run(in: world, &variables) } catch { stepError.withLock { $0 = error } }
+            do { try later.run(in: world) } catch { stepError.withLock { $0 = error } }
         }
     }
-
-    /// The environment variables for the client.
-    package var environment: [String: String] { variables.filter { $0.key.hasPrefix("LARDER_") } }
 
     /// The world, for clients in this process.
     package var world: MockWorld { backend.main }
@@ -99,7 +96,7 @@ package final class ScenarioRun: Sendable {
         if let error = stepError.withLock({ $0 }) { throw error }
         let control = backend.main.world.control
         if let failure = control.script.failure { throw ScenarioError(description: failure) }
-        let evidence = await ScenarioEvidence(backend.main, variables: variables)
+        let evidence = await ScenarioEvidence(backend.main, variables: environment)
         let exchanges = control.journal.exchangeCountEver
         func result(_ outcome: Result.Outcome) -> Result {
             Result(

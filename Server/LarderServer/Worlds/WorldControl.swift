@@ -21,7 +21,6 @@ package final class WorldControl: WorldHooks {
     let journal: Journal
     let connections = ConnectionTable()
     let bandwidth = BandwidthTable()
-    let changeFeed = ChangeFeedFaults()
     let actors = ScriptedActorSet()
     let recording = Recording()
     let heldReports = HeldReports()
@@ -72,7 +71,6 @@ package final class WorldControl: WorldHooks {
         faults.removeAll()
         gates.removeAll()
         actors.removeAll()
-        changeFeed.removeAll()
         bandwidth.removeAll()
         heldReports.removeAll()
         played.reset()
@@ -111,10 +109,6 @@ package final class WorldControl: WorldHooks {
     // MARK: Queries of the world
 
     package var dialect: Dialect { current.dialect }
-
-    package func fault(ofPageAfter token: ChangeToken?, text: String?) -> ChangePageFault {
-        changeFeed.fault(token, text: text)
-    }
 
     package func frameRecorder(for world: World, opening: Request, viewer: Int64) -> (any LiveFilter)? {
         guard journal.isEnabled else { return nil }

@@ -62,13 +62,7 @@ final class WorldRegistry: Sendable {
         let clock = WorldClock(wall: options.server.wall, monotonic: options.server.monotonic)
         var state = State()
         if let path = options.databasePath {
-            let (database, images) = try Self.open(
-                path,
-                source,
-                options.durability,
-                instance: system.next(),
-                announce: options.announce
-            )
+            let (database, images) = try Self.open(path, source, options.durability, announce: options.announce)
             main = try World(
                 id: World.mainID,
                 database: database,
@@ -82,16 +76,7 @@ final class WorldRegistry: Sendable {
             state.entries[World.mainID] = Entry(world: main)
         } else {
             let template = try WorldTemplate.make(source)
-            main = try World(
-                id: World.mainID,
-                image: template.image,
-                images: template.images,
-                clock: clock,
-                seed: seed,
-                settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
-                instances: Self.instances(World.mainID, 1, seed)
-            )
+            main = try Self.inMemory(World.mainID, 1, template, clock, seed, options)
             state.entries[World.mainID] = Entry(world: main, origin: template.image)
             state.templates.append((source, template))
         }
@@ -103,7 +88,6 @@ final class WorldRegistry: Sendable {
         _ path: String,
         _ source: WorldSource,
         _ durability: Database.Durability,
-        instance: UInt64,
         announce: (@Sendable (String) -> Void)?
     ) throws -> sending (Database, ImageCatalogue) {
         var options = Database.Options()
@@ -120,8 +104,7 @@ final class WorldRegistry: Sendable {
             }
         }
         let images = try source.images()
-        let contents = isNew ? try source.contents(images) : nil
-        if let contents { try WorldSeeder.fill(database, with: contents, instance: instance) }
+        if isNew, let contents = try source.contents(images) { try WorldSeeder.fill(database, with: contents) }
         return (database, images)
     }
 
@@ -226,16 +209,7 @@ final class WorldRegistry: Sendable {
         // creation.
         let seed = seed ?? self.seed ^ ContentHash.hash64(Array(name.utf8).span)
         do {
-            let world = try World(
-                id: name,
-                image: template.image,
-                images: template.images,
-                clock: clock,
-                seed: seed,
-                settings: options.settings,
-                hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
-                instances: Self.instances(name, number, seed)
-            )
+            let world = try Self.inMemory(name, number, template, clock, seed, options)
             state.withLock { state in
                 state.reserved.remove(name)
                 var entry = Entry(world: world, origin: template.image)
@@ -250,12 +224,29 @@ final class WorldRegistry: Sendable {
         }
     }
 
-    /// The source of history identities of a world in memory. It follows from the seed, so that two runs give the same change tokens, and
-    /// it differs from that of every other world, also of an earlier one with the name.
+    /// A world in memory. Its history identities follow from the seed, so that two runs give the same change tokens, and differ from those
+    /// of every other world, also of an earlier one with the name.
     ///
     /// - Parameter number: the how many-th world of this name it is.
-    private static func instances(_ name: String, _ number: Int, _ seed: UInt64) -> SeededGenerator {
-        SeededGenerator(seed: ContentHash.hash64(Array("\(name) \(number)".utf8).span, seed: seed))
+    private static func inMemory(
+        _ name: String,
+        _ number: Int,
+        _ template: WorldTemplate,
+        _ clock: WorldClock,
+        _ seed: UInt64,
+        _ options: BackendConfiguration
+    ) throws(SQLiteError) -> World {
+        try World(
+            id: name,
+            database: World.database(template.image),
+            isCopy: true,
+            images: template.images,
+            clock: clock,
+            seed: seed,
+            settings: options.settings,
+            hooks: WorldControl(seed: seed, journalCapacity: options.journalCapacity),
+            instances: SeededGenerator(seed: ContentHash.hash64(Array("\(name) \(number)".utf8).span, seed: seed))
+        )
     }
 
     /// Reserves a name and a place until the world is added.
@@ -313,7 +304,7 @@ final class WorldRegistry: Sendable {
         // Before the settings, which a step of a script could set again.
         world.clock.cancelPlans()
         world.control.reset()
-        try world.replace(with: origin, origin: .same)
+        try world.replace(with: origin)
     }
 
     /// The initial state of a world.
@@ -343,7 +334,7 @@ final class WorldRegistry: Sendable {
             state.templates.removeAll { $0.source == mainSource }
             state.templates.insert((mainSource, template), at: 0)
         }
-        try main.replace(with: template.image, origin: .new)
+        try main.replace(with: template.image)
     }
 
     func destroy(_ id: String) throws(Problem) {

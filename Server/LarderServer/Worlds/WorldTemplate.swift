@@ -17,17 +17,9 @@ struct WorldTemplate: Sendable {
         if let image = cache?.load() { return WorldTemplate(image: image, images: images) }
         var contents = try source.contents(images)
         if case .empty = source, case .collections = main { contents = try main.contents(.empty)?.withoutDocuments }
-        let instance: UInt64 =
-            switch source {
-            case .empty: 0
-            // Other contents are another history: no token of it is valid.
-            case .collections: contents?.fingerprint ?? 0
-            case .generated(let size, _): size.seed
-            case .fixtures: 1
-            }
         let database = try Database(.memory)
         try WorldSchema.migrations.run(on: database)
-        try WorldSeeder.fill(database, with: contents, instance: instance)
+        if let contents { try WorldSeeder.fill(database, with: contents) }
         let image = try database.image()
         cache?.store(image)
         return WorldTemplate(image: image, images: images)

@@ -1,12 +1,13 @@
 import Larder
+import LarderBackend
 import LarderEngine
 import LarderResources
-import LarderServer
 import LarderTime
 import TestSupport
 import Testing
 
 @testable import LarderDemo
+@testable import LarderServer
 
 @Suite("Conduct and convergence under every dialect, drift and feed fault, end to end", .oneMinute)
 struct ConductVariantTests {
@@ -74,8 +75,7 @@ struct ConductVariantTests {
         visit.world.dialect.resync = dialect
         try await person.restart(live: LiveSync.Kind.allCases)
         try await person.use(rounds: 1) { step in
-            if step == 5 { try await person.miss(.expireAll) }
-            if step == 10 { try await person.miss(.expireAfter(pages: 1)) }
+            if step == 5 || step == 10 { try await person.miss(nil) }
         }
         #expect(person.client.sync.status.resyncs > 0)
         let name = "resync \(dialect.rawValue), seed \(visit.seed)"
@@ -87,55 +87,24 @@ struct ConductVariantTests {
 
     // MARK: The change feed
 
-    /// Every fault of the change feed. A new one does not compile until it is here.
-    private enum FeedFault: String, CaseIterable {
-        case expire, expireAll, expireAfter, repeatPage, emptyPage, reversePage, dropTombstones
-
-        init(_ fault: ChangeFeedFault) {
-            self =
-                switch fault {
-                case .expire: .expire
-                case .expireAll: .expireAll
-                case .expireAfter: .expireAfter
-                case .repeatPage: .repeatPage
-                case .emptyPage: .emptyPage
-                case .reversePage: .reversePage
-                case .dropTombstones: .dropTombstones
-                }
-        }
-
-        func fault(_ token: String?) -> ChangeFeedFault {
-            switch self {
-            case .expire: .expire(token: token ?? "")
-            case .expireAll: .expireAll
-            case .expireAfter: .expireAfter(pages: 0)
-            case .repeatPage: .repeatPage
-            case .emptyPage: .emptyPage
-            case .reversePage: .reversePage
-            case .dropTombstones: .dropTombstones
-            }
-        }
-    }
-
-    @Test(arguments: FeedFault.allCases.map(\.rawValue))
-    func `a fault of the change feed in the middle of a sync costs requests and no change`(_ raw: String) async throws {
-        let kind = try #require(FeedFault(rawValue: raw))
+    @Test(arguments: ChangePageFault.allCases)
+    func `a fault of the change feed in the middle of a sync costs requests and no change`(_ page: ChangePageFault)
+        async throws
+    {
         let visit = try Visit(seed: 24)
         let person = try await Person.arrive(visit)
         // The other channels send what was missed themselves, so that the feed would not be read.
         try await person.restart(live: [.longPoll])
         try await person.use(rounds: 1) { step in
             guard step == 4 || step == 9 else { return }
-            let fault = kind.fault(person.client.sync.token)
-            #expect(FeedFault(fault) == kind)
-            try await person.miss(fault)
+            try await person.miss(page)
         }
-        let name = "change feed \(raw), seed \(visit.seed)"
+        let name = "change feed \(page), seed \(visit.seed)"
         let resyncs = person.client.sync.status.resyncs
-        if kind == .expire || kind == .expireAll { #expect(resyncs > 0, "\(name)") }
+        if page == .expired { #expect(resyncs > 0, "\(name)") }
         try await person.expectToCatchUp(name)
         try await person.expectConvergence(name, mayHaveStaleItems: resyncs > 0)
-        await person.expectGoodConduct("change feed \(raw)", name)
+        await person.expectGoodConduct("change feed \(page)", name)
         person.client.close()
     }
 
@@ -178,28 +147,17 @@ struct ConductVariantTests {
     // MARK: Schema drift
 
     private static let drifts: [(name: String, drift: SchemaDrift)] = {
-        func drift(_ change: (inout SchemaDrift) -> Void) -> SchemaDrift {
+        var drifts = [SchemaDrift.Change.newMembers, .noNulls, .largeVersions, .otherOrder].map { change in
             var drift = SchemaDrift(seed: 1)
-            drift.addsMembers = false
-            drift.addsCases = false
-            drift.omitsNulls = false
-            drift.enlargesIntegers = false
-            drift.reordersMembers = false
-            drift.probability = 1
-            change(&drift)
-            return drift
+            (drift.changes, drift.probability) = ([change], 1)
+            return (change.rawValue, drift)
         }
-        var drifts = [
-            ("new members", drift { $0.addsMembers = true }), ("no nulls", drift { $0.omitsNulls = true }),
-            ("large versions", drift { $0.enlargesIntegers = true }),
-            ("other order", drift { $0.reordersMembers = true }),
-        ]
         for seed in 2...4 as ClosedRange<UInt64> {
             var some = SchemaDrift(seed: seed)
             // A list and the feed with different versions of one entity never agree.
-            some.enlargesIntegers = false
+            some.changes.remove(.largeVersions)
             // A change of a type that no longer exists cannot be applied; see the test of new cases.
-            some.addsCases = false
+            some.changes.remove(.newCases)
             drifts.append(("some of all, seed \(seed)", some))
         }
         return drifts
@@ -227,7 +185,7 @@ struct ConductVariantTests {
         let visit = try Visit(seed: 27)
         let person = try await Person.arrive(visit)
         var drift = SchemaDrift(seed: 1)
-        drift.enlargesIntegers = false
+        drift.changes.remove(.largeVersions)
         drift.probability = 1
         visit.world.drift = drift
         try await person.restart(live: [.longPoll])
@@ -271,12 +229,21 @@ struct ConductVariantTests {
 
 extension Person {
     /// Lets the client miss changes, one deletion among them, and meet the fault when it comes back.
-    func miss(_ fault: ChangeFeedFault) async throws {
+    ///
+    /// - Parameter page: nil: all tokens have expired, also those of live channels.
+    func miss(_ page: ChangePageFault?) async throws {
         client.pause()
         // The server ends the long poll by then.
         await visit.pass(.seconds(30))
         for step in [0, 2, 5, 1] { try visit.world.otherDeviceActs(step, places) }
-        try visit.world.inject(fault)
+        if let page {
+            var once = Fault.Occurrence()
+            // A long poll leaves it to the next read to begin anew.
+            once.count = page == .expired ? 2 : 1
+            try visit.world.set(Fault(id: "page", .changes(page), occurrence: once))
+        } else {
+            try visit.world.world.replace(with: visit.world.world.image())
+        }
         client.start()
         await visit.pass(.seconds(20))
     }

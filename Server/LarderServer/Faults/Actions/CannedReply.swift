@@ -43,9 +43,9 @@ extension CannedReply: FaultEffect {
 
     /// Also those of the answer to an exchange that a gate holds.
     static let members: [FaultMember<CannedReply>] = [
-        .integer("status", \.status, in: 200...599, example: 503), problemMember,
-        .text("detail", \.detail, example: "busy"), headersMember,
-        bodyMember, .text("contentType", \.contentType, length: 1...200, example: "text/html"), retryAfterMember,
+        .init("status", \.status, .integer(200...599), example: 503), problemMember,
+        .init("detail", \.detail, .text(), example: "busy"), headersMember,
+        bodyMember, .init("contentType", \.contentType, .text(length: 1...200), example: "text/html"), retryAfterMember,
     ]
 
     private static let problemMember = FaultMember<CannedReply>(

@@ -29,7 +29,8 @@ extension Truncate: FaultEffect {
         at: [.body],
         "fewer bytes than announced",
         [
-            .integer("byte", \.byte, in: 0...1 << 30, example: 100), .choice("inside", \.inside, example: .character),
+            .init("byte", \.byte, .integer(0...1 << 30), example: 100),
+            .init("inside", \.inside, .choice, example: .character),
         ],
         need: .any(["byte", "inside"])
     )
@@ -76,7 +77,7 @@ struct Corrupt: FaultEffect {
         Corrupt(),
         at: [.body],
         "flipped bits, correct length",
-        [.integer("bytes", \.bytes, in: 1...1 << 20, example: 2)]
+        [.init("bytes", \.bytes, .integer(1...1 << 20), example: 2)]
     )
 
     var needsWholeBody: Bool { true }
@@ -102,7 +103,7 @@ struct WrongContentType: FaultEffect {
         WrongContentType(),
         at: [.body],
         "a wrong Content-Type",
-        [.text("value", \.value, length: 1...200, example: "text/plain")]
+        [.init("value", \.value, .text(length: 1...200), example: "text/plain")]
     )
 
     var damagesContent: Bool { true }
@@ -138,7 +139,7 @@ struct Validators: FaultEffect {
         Validators(),
         at: [.body],
         "unreliable ETags",
-        [.choice("mode", \.mode, example: .weak)],
+        [.init("mode", \.mode, .choice, example: .weak)],
         need: .all(["mode"])
     )
 

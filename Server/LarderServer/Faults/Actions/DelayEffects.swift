@@ -14,13 +14,9 @@ struct Latency: FaultEffect {
         at: [.afterRead, .beforeRead, .afterCommit],
         "delays",
         [
-            .duration("connect", \.connect, example: .number(0.1)),
-            .duration("firstByte", \.firstByte, example: .members(["uniform": .array([.number(0.1), .number(0.5)])])),
-            .duration(
-                "body",
-                \.body,
-                example: .members(["logNormal": .members(["median": .number(0.2), "sigma": .number(0.5)])])
-            ),
+            .init("connect", \.connect, .duration, example: .fixed(.seconds(0.1))),
+            .init("firstByte", \.firstByte, .duration, example: .uniform(.seconds(0.1), .seconds(0.5))),
+            .init("body", \.body, .duration, example: .logNormal(median: .seconds(0.2), sigma: 0.5, maximum: nil)),
         ],
         need: .any(["firstByte", "connect", "body"])
     )
@@ -56,8 +52,8 @@ struct Bandwidth: FaultEffect {
         at: [.afterRead],
         "one line that all connections of the device share",
         [
-            .integer("downBytesPerSecond", \.down, in: 1...1 << 40, example: 50_000),
-            .integer("upBytesPerSecond", \.up, in: 1...1 << 40, example: 10_000),
+            .init("downBytesPerSecond", \.down, .integer(1...1 << 40), example: 50_000),
+            .init("upBytesPerSecond", \.up, .integer(1...1 << 40), example: 10_000),
         ],
         need: .any(["downBytesPerSecond", "upBytesPerSecond"])
     )
@@ -87,8 +83,8 @@ struct Drip: FaultEffect {
         at: [.body],
         "a few bytes at a time",
         [
-            .integer("bytes", \.bytes, in: 1...1 << 30, example: 10),
-            .seconds("everySeconds", \.every, maximum: 86_400, example: 0.5),
+            .init("bytes", \.bytes, .integer(1...1 << 30), example: 10),
+            .init("everySeconds", \.every, .seconds(maximum: 86_400), example: .seconds(0.5)),
         ]
     )
 
@@ -104,10 +100,11 @@ extension BurstLoss: FaultEffect {
         at: [.body],
         "stalls, as TCP shows packet loss; no byte is missing",
         [
-            .probability("goodToBad", \.goodToBad), .probability("badToGood", \.badToGood, example: 0.5),
-            .probability("lossInGood", \.lossInGood, example: 0.01),
-            .probability("lossInBad", \.lossInBad, example: 0.4),
-            .seconds("timeoutSeconds", \.timeout, maximum: 60, example: 0.2),
+            .init("goodToBad", \.goodToBad, .probability(), example: 0.1),
+            .init("badToGood", \.badToGood, .probability(), example: 0.5),
+            .init("lossInGood", \.lossInGood, .probability(), example: 0.01),
+            .init("lossInBad", \.lossInBad, .probability(), example: 0.4),
+            .init("timeoutSeconds", \.timeout, .seconds(maximum: 60), example: .seconds(0.2)),
         ]
     )
 

@@ -66,7 +66,7 @@ struct LoseReply: FaultEffect {
         LoseReply(),
         at: [.afterCommit],
         "the work is committed, and the reply is lost",
-        [.choice("by", \.by, example: .close)]
+        [.init("by", \.by, .choice, example: .close)]
     )
 
     var ending: FaultEnding? { .cut(by) }
@@ -86,7 +86,7 @@ struct CloseListener: FaultEffect {
         CloseListener(),
         at: [.afterRead],
         "connections are refused",
-        [.seconds("seconds", \.duration, maximum: 3_600, example: 0)]
+        [.init("seconds", \.duration, .seconds(maximum: 3_600), example: .seconds(0))]
     )
 
     var ending: FaultEnding? { .refuseConnections(duration) }
@@ -112,7 +112,7 @@ struct Certificate: FaultEffect {
         Certificate(),
         at: [.handshake],
         "a wrong certificate",
-        [.choice("fault", \.fault, example: .expired)],
+        [.init("fault", \.fault, .choice, example: .expired)],
         need: .all(["fault"])
     )
 
