@@ -12,7 +12,9 @@ enum SystemRoots {
         let isConfigured = value("SSL_CERT_FILE") != nil || value("SSL_CERT_DIR") != nil
         var found = read(file, library)
         // Where a bundle has all of them, the directory has the same.
-        if found.isEmpty || isConfigured { found += folders.split(separator: ":").flatMap { readFolder(String($0), library) } }
+        if found.isEmpty || isConfigured {
+            found += folders.split(separator: ":").flatMap { readFolder(String($0), library) }
+        }
         guard found.isEmpty, !isConfigured else { return found }
         return bundles.lazy.map { read($0, library) }.first { !$0.isEmpty } ?? []
     }()

@@ -32,7 +32,7 @@ extension LarderCache {
             guard !row.isInvalidated, !core.isHidden(.entity(row.key)) else {
                 return false
             }
-            return core.invalidations.latest([], type: type) <= row.asked
+            return max(core.invalidations.latest([], type: type), core.invalidations.clock) <= row.asked
         }
     }
 

@@ -17,14 +17,13 @@ extension CacheCore {
     /// What was confirmed before has no known age, which is marked already. The mark is stored at once, because a restart may not notice it
     /// again: the clock may show a later time by then.
     func clockWasSetBack() {
-        for node in nodes.all { departures.keep(node.forget()) }
         // A handler may change the cache or enqueue, and this may be called while an operation is being enqueued.
         delayed.tell { [self] in
             configuration.onEvent(.clockSetBack)
             Task {
                 await changing {
                     storeClock()
-                    freshnessChanged()
+                    for node in nodes.all { node.clockWasSetBack() }
                 }
             }
         }

@@ -115,7 +115,7 @@ extension Commit {
         // The value no longer matches the validator.
         stored.validator = nil
         // A change of the value does not end an invalidation. Which tags it has is not known here.
-        let isStale = max(stored.invalid, core.invalidations.latest) > stored.asked
+        let isStale = max(stored.invalid, core.invalidations.latest, core.invalidations.clock) > stored.asked
         // Whether a reply that has come since the write was sent contains it is not known.
         let isOvertaken = modifier.sentAt.map { $0 < stored.asked } ?? false
         // Its lifetime ends by a clock that was set back since, which its row does not say.

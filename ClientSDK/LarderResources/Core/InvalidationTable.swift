@@ -50,7 +50,6 @@ final class InvalidationTable: Sendable {
     /// Notes that the clock was set back: what was confirmed before has no known age, and what the feeds have covered is not known.
     func noteClockSetBack(at stamp: Stamp) {
         state.withLock { state in
-            state.floor = max(state.floor, stamp)
             state.feeds = [:]
             setBack.max(stamp.rawValue, ordering: .releasing)
         }
@@ -59,7 +58,7 @@ final class InvalidationTable: Sendable {
     /// When the clock was last set back.
     var clock: Stamp { Stamp(rawValue: setBack.load(ordering: .acquiring)) }
 
-    var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } }
+    var hasMarks: Bool { state.withLock { !$0.marks.isEmpty || $0.floor != .never } || clock != .never }
 
     var latest: Stamp { state.withLock { $0.marks.values.reduce($0.floor) { max($0, $1) } } }
 

@@ -242,11 +242,12 @@ extension Node {
         state.withLock { $0.unended = content.isInvalidated ? content.facts.invalid : .never }
     }
 
-    /// Whether observers need another request: the content was invalidated since the request began. An earlier
+    /// Whether observers need another request: the content was invalidated, or the clock was set back, since the request began. An earlier
     /// invalidation that the answer has not ended is no reason to ask again: the next answer would not end it either.
     private func isOutdated(since flight: Flight) -> Bool {
         // Nothing is assembled for nobody.
         guard isObserved else { return false }
+        if flight.stamp < core.invalidations.clock { return true }
         let content = content()
         return content.isInvalidated && content.facts.invalid > flight.stamp
     }

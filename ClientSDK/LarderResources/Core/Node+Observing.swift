@@ -202,6 +202,11 @@ extension Node {
         if state.withLock({ $0.observers.isEmpty }) { forget() }
     }
 
+    func clockWasSetBack() {
+        revalidateObserved()
+        showAll()
+    }
+
     func networkReturned() {
         core.checkForeignCommits(at: core.now())
         state.withLock { state in

@@ -17,7 +17,8 @@ protocol AnyNode: AnyObject, Sendable {
     func forgetUnobserved()
     /// Shows observers the current content.
     func show()
-    /// A scheduled time has come.
+    /// What was confirmed before has no known age.
+    func clockWasSetBack()
     func networkReturned()
     func close()
     /// The key of the row that holds its value.

@@ -199,6 +199,35 @@ struct ChangeSyncTests {
         #expect(cache.stored(note("late"))?.freshness == .fresh)
     }
 
+    @Test func `a page of a feed that was asked for before the clock was set back has its age by the new clock`()
+        async throws
+    {
+        let cache = try scene.cache()
+        let gate = TransportGate()
+        let change = ChangeFeed.Change(Note.key("1")) { $0.put(Note(id: "1", text: "a")) }
+        let feed = ChangeFeed(
+            "test",
+            read: { _ throws(LarderError) in
+                do { try await gate.pass() } catch { throw LarderError(error) }
+                return ChangeFeed.Batch([change], nextToken: "2")
+            },
+            present: { () throws(LarderError) in ChangeFeed.Batch(nextToken: "1") },
+            invalidateAll: { _ in }
+        )
+        try await cache.update { $0.setToken("1", for: "test") }
+        let sync = ChangeSync(feed, into: cache)
+        let reading = Task { try await sync.catchUp() }
+        await gate.waitForHeld()
+        scene.clock.advance(by: .seconds(10))
+        scene.clock.set(wall: scene.clock.now - .seconds(600))
+        _ = cache.core.now()
+        gate.open()
+        _ = try await reading.value
+        let note = Resource<Note>.entity("1", freshness: .timeToLive(.seconds(60))) { _ in throw Broken() }
+        let shown = try #require(cache.stored(note))
+        #expect(shown.freshness == .fresh && shown.times?.age(at: cache.core.now()) == .seconds(10))
+    }
+
     @Test(arguments: [false, true])
     func `a page does not replace or remove a value without a version that came after its request`(_ isRemoval: Bool)
         async throws

@@ -194,6 +194,21 @@ struct TimelinePageTests {
         #expect(shown.pages.dropFirst().map(\.freshness.isFresh) == [false, false])
     }
 
+    @Test func `what a feed has left out makes all pages stale, also of a list that was stale already`() async throws {
+        let cache = try scene.cache()
+        let timeline = cache.timeline(source.resource(), .cacheOnly, readerIsAtTop: true)
+        source.prepare([9, 8, 7], next: "after 7")
+        try await timeline.refresh()
+        try await cache.update { $0.invalidate(timeline.key) }
+        source.prepare([6, 5, 4], next: "after 4")
+        try await timeline.loadOlder()
+        try await cache.update { $0.insertPage([Note(12), Note(11)], in: timeline.key, hasGap: true) }
+        source.prepare([12, 11, 9], next: "after 9")
+        try await timeline.refresh()
+        let last = try #require(try await timeline.snapshot().pages.last)
+        #expect(!last.freshness.isFresh)
+    }
+
     @Test func `an observer learns when a page that is not the newest expires`() async throws {
         let cache = try scene.cache(inMemory: true)
         let timeline = try await loaded(cache)
