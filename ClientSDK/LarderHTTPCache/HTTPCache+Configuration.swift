@@ -11,6 +11,7 @@ extension HTTPCache {
         /// The choices that RFC 9111 leaves to a cache.
         public var policy = HTTPCache.Policy()
         /// Corrects the fields of a response to a URL before the cache reads and stores them. Callers see the corrected fields.
+        /// It gets those of errors too: a lifetime that it states makes them cacheable.
         public var correctFields: @Sendable (_ fields: inout Fields, _ url: String) -> Void = { _, _ in }
         /// The source of the current time.
         public var clock: any WallClock

@@ -42,5 +42,8 @@ package struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
         return Stamp(rawValue: rawValue - min(time, microseconds))
     }
 
+    /// The time since an earlier stamp of the same boot, also while the machine slept.
+    package func elapsed(since earlier: Stamp) -> Duration { .microseconds(rawValue - earlier.rawValue) }
+
     package static func < (left: Stamp, right: Stamp) -> Bool { left.rawValue < right.rawValue }
 }

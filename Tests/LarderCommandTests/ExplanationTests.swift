@@ -25,7 +25,7 @@ struct ExplanationTests {
 
     @Test func `requests are joined with the verdicts of their entries by the request ID`() throws {
         let journal = """
-            [{"requestID": "b", "verdicts": [{"kind": "notModifiedPossible", "text": "304 possible: the client held W/1",
+            [{"requestID": "b", "verdicts": [{"rule": "unconditionalRead", "text": "304 possible: the client held W/1",
             "wastedBytes": 1024, "wastedSeconds": 0.25}]}, {"requestID": "a"}, {"number": 3}]
             """
         let entries = try #require(JSONParser.parse(Array(journal.utf8)).array)

@@ -11,9 +11,6 @@ extension CacheCore {
         return moment
     }
 
-    /// The stamp of a reply that a cache on the way has kept for some time. Its age is known also if the clock was set back meanwhile.
-    func stamp(_ stamp: Stamp, aged age: Duration) -> Stamp { max(stamp.before(age), min(stamp, invalidations.clock)) }
-
     /// What was confirmed before has no known age, which is marked already. The mark is stored at once, because a restart may not notice it
     /// again: the clock may show a later time by then.
     func clockWasSetBack() {
@@ -47,7 +44,7 @@ extension CacheCore {
     func storeMarks(in transaction: DiskConnection) throws {
         let key = InvalidationTable.metadataKey
         if let marks = try transaction.metadata(key) {
-            invalidations.merge(marks)
+            invalidations.merge(marks, present: stamps.next())
         }
         try transaction.setMetadata(invalidations.encoded, for: key)
     }

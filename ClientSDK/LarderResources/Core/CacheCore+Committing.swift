@@ -37,9 +37,12 @@ extension CacheCore {
         // Before the moment: the clock may be set back in between.
         let stamp = stamp ?? update.page?.arrived ?? stamps.next()
         let now = self.now()
-        var start = Commit(core: self, stamp: stamp, moment: moment?.rebased(to: now) ?? now)
-        start.page = update.page
-        start.page?.moment = update.page?.moment.rebased(to: now) ?? now
+        var start = Commit(core: self, stamp: stamp, moment: now)
+        if let moment { start.moment = moment.rebased(to: now, after: start.committed.elapsed(since: stamp)) }
+        if var page = update.page {
+            page.moment = page.moment.rebased(to: now, after: start.committed.elapsed(since: page.asked))
+            start.page = page
+        }
         do {
             if update.steps.isEmpty, settle == nil { return try carryOutLocally(update) }
             // A commit of content may wait for the outbox lock.

@@ -57,7 +57,9 @@ extension CacheCore {
         guard let disk, foreign.appliedCount.load(ordering: .acquiring) < seen else { return }
         // The tag invalidations of other processes.
         guard let marks = reporting({ try disk.metadata(InvalidationTable.metadataKey) }) else { return }
-        if let marks { invalidations.merge(marks) }
+        let clock = invalidations.clock
+        if let marks { invalidations.merge(marks, present: stamps.next()) }
+        let wasSetBack = invalidations.clock > clock
         let nodes: [any AnyNode]? = foreign.gate.withLock { _ in
             guard foreign.appliedCount.load(ordering: .acquiring) < seen else { return nil }
             dropOutdated()
@@ -70,7 +72,7 @@ extension CacheCore {
         reportEvictions()
         entityObservers.tell { _ in true }
         // The caller reads one value and does not wait for the other observers.
-        Task { await reading { for node in nodes { node.show() } } }
+        Task { await reading { for node in nodes { wasSetBack ? node.clockWasSetBack() : node.show() } } }
     }
 
     /// Drops the decoded values if another process has committed since they were read.

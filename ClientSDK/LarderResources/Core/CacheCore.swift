@@ -121,7 +121,9 @@ package final class CacheCore: Sendable {
         guard let disk else { return }
         isDiskTierOff.store(try disk.metadata(Self.diskTierKey) != nil, ordering: .releasing)
         try checkSettled()
-        if let marks = try disk.metadata(InvalidationTable.metadataKey) { invalidations.merge(marks) }
+        if let marks = try disk.metadata(InvalidationTable.metadataKey) {
+            invalidations.merge(marks, present: stamps.next())
+        }
         if try wasSetBack(disk) {
             invalidations.noteClockSetBack(at: stamps.next())
             clockWasSetBack()

@@ -20,7 +20,7 @@ struct Commit {
     let stamp: Stamp
     /// When the commit itself began.
     let committed: Stamp
-    let moment: Moment
+    var moment: Moment
     /// The page of a change feed that it stores; nil if it stores none.
     var page: PulledPage?
     /// Whether nothing of it may be written to the disk.

@@ -119,12 +119,16 @@ final class InvalidationTable: Sendable {
     }
 
     /// Merges stored marks. What cannot be decoded is skipped.
-    func merge(_ bytes: [UInt8]) {
+    ///
+    /// - Parameter present: the present stamp. A later time at which the clock was set back is damaged: nothing would have an age again.
+    func merge(_ bytes: [UInt8], present: Stamp) {
         let stored: [JSONValue]
         do { stored = try JSONParser.parse(bytes).array ?? [] } catch { return }
         state.withLock { state in
             if let floor = stored.first?.integer { state.floor = max(state.floor, Stamp(rawValue: floor)) }
-            if let clock = stored.dropFirst().first?.integer { setBack.max(clock, ordering: .releasing) }
+            if let clock = stored.dropFirst().first?.integer, clock <= present.rawValue {
+                setBack.max(clock, ordering: .releasing)
+            }
             for mark in stored.dropFirst(2) {
                 guard let name = mark[0]?.string, let stamp = mark[1]?.integer else { continue }
                 Self.mark(Name(text: name), Stamp(rawValue: stamp), &state)

@@ -27,7 +27,9 @@ extension Node {
         let now = core.now()
         let needsOrigin = needsOrigin || isForced
         // Also if the stored value is known to be outdated, or the resource requires more than a cache on the way can guarantee.
-        let revalidates = needsOrigin || content.isInvalidated || options.rule.level != .bestEffort
+        let revalidates =
+            needsOrigin || content.isInvalidated || options.rule.level != .bestEffort
+            || freshness(content, options, at: now) == .stale(.clockUncertain)
         let begun = try begin(at: now, within: options.timeout, revalidates, unlessChangedSince: revision) { flight in
             (flight.info.revalidates || !needsOrigin) && (since.map { flight.moment.uptime >= $0 } ?? true)
         }
@@ -210,7 +212,7 @@ extension Node {
                 defer { state.withLock { $0.answers -= 1 } }
                 try core.commit(
                     update,
-                    askedAt: core.stamp(begun.stamp, aged: fetched.age),
+                    askedAt: begun.stamp.before(fetched.age),
                     moment: moment,
                     isTolerant: true
                 )

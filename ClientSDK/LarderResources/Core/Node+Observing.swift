@@ -290,7 +290,9 @@ extension Node {
             !core.readRetryBudget.withLock({ $0.withdraw(at: now.uptime) })
         {
             // What is on a screen is asked for again, but not at once.
-            state.withLock { $0.own.backOff.retryAt = now.uptime + .seconds(60) }
+            state.withLock { state in
+                if state.owedAt == nil { state.own.backOff.retryAt = now.uptime + .seconds(60) }
+            }
             return owe()
         }
         for (id, options) in wanting { ask(for: id, options) }

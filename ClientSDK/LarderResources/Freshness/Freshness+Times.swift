@@ -69,7 +69,11 @@ package struct Moment: Sendable, Hashable {
     var clock = Stamp.never
 
     /// The same moment by the clock of a later one, if the clock was set back in between.
-    func rebased(to now: Moment) -> Moment { clock < now.clock ? now.before(now.uptime - uptime) : self }
+    ///
+    /// - Parameter elapsed: the time from this moment to the later one.
+    func rebased(to now: Moment, after elapsed: @autoclosure () -> Duration) -> Moment {
+        clock < now.clock ? now.before(elapsed()) : self
+    }
 
     /// The moment that was `duration` earlier.
     func before(_ duration: Duration) -> Moment {

@@ -147,7 +147,7 @@ extension Timeline {
             }
             let time = moment.before(fetched.age).wall
             let bytes = try await core.changing {
-                try self.confirm(renewed, known, fetched, at: time, asked: core.stamp(stamp, aged: fetched.age))
+                try self.confirm(renewed, known, fetched, at: time, asked: stamp.before(fetched.age))
             }
             let took = core.configuration.monotonicClock.uptime - moment.uptime
             core.configuration.onEvent(.revalidated(resource: key.name, took, bytes: bytes))
@@ -166,7 +166,7 @@ extension Timeline {
                     fetched,
                     request,
                     at: place,
-                    core.stamp(stamp, aged: fetched.age),
+                    stamp.before(fetched.age),
                     moment.before(fetched.age)
                 )
             }

@@ -145,8 +145,12 @@ enum ControlEndpoints {
                 throw ProblemType.invalidParameter("The path is not valid percent-encoded UTF-8.")
             }
             var (id, segments) = (worldID, path.dropFirst().filter { !$0.isEmpty })
+            let isAboutAll = segments == ["worlds"]
             if segments.first == "worlds", segments.count > 1 { (id, segments) = (segments[1], Array(segments[2...])) }
-            let world = try segments == ["worlds"] ? plane.worlds.main : plane.worlds.world(id)
+            let world = try isAboutAll ? plane.worlds.main : plane.worlds.world(id)
+            guard isAboutAll || segments != ["worlds"] else {
+                throw ProblemType.notFound("A world has no worlds. GET /_larder/worlds lists all of them.")
+            }
             let (route, parameters) = try route(request.method == .head ? .get : request.method, segments)
             return try route.answer(
                 ControlCall(

@@ -140,7 +140,10 @@ public struct Fault: Sendable, Hashable {
     /// Whether an exchange or a handshake that this fault applies to does not meet another one, which is set for the same stage or a
     /// later one.
     func overtakes(_ other: Fault) -> Bool {
-        if stage == .handshake { return type(of: action.effect) == type(of: other.action.effect) }
+        // One handshake has one certificate, and one page of the change feed has one form.
+        if stage == .handshake || action.effect is ChangePage && other.stage == stage {
+            return type(of: action.effect) == type(of: other.action.effect)
+        }
         guard [.beforeRead, .requestBody, .afterRead, .afterCommit].contains(stage),
             let ending = action.effect.ending
         else { return false }

@@ -132,7 +132,11 @@ extension Scenario {
         scenario.beginning.skews = reader.child("skew")?.durations() ?? [:]
         scenario.beginning.drift = reader.child("drift").map(SchemaDrift.read)
         scenario.beginning.clockOffset = .seconds(reader.number("clockOffsetSeconds", in: -1e6...1e6) ?? 0)
-        scenario.afterFirstReport = reader.child("afterReport").map(act)
+        scenario.afterFirstReport = reader.child("afterReport").map { later in
+            var act = act(later)
+            act.endsTokens = later.bool("endsTokens")
+            return act
+        }
         if let tried = reader.child("tried") {
             scenario.exercise = (tried.objects("requests") ?? []).compactMap(Expectation.read).map {
                 .requests($0.filter, atLeast: $0.atLeast)

@@ -12,6 +12,8 @@ package struct Scenario: Sendable {
         var skews: [String: Duration] = [:]
         var drift: SchemaDrift?
         var clockOffset = Duration.zero
+        /// Whether all change tokens end, as after the restoring of a snapshot.
+        var endsTokens = false
 
         var hasFaults: Bool {
             script?.steps.contains { step in
@@ -30,6 +32,7 @@ package struct Scenario: Sendable {
             if let drift { world.drift = drift }
             for actor in actors { try world.set(actor) }
             if let script { try world.run(script) }
+            if endsTokens { try world.world.replace(with: try world.world.image()) }
         }
     }
 

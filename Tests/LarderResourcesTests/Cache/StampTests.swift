@@ -303,13 +303,22 @@ struct StampTests {
     @Test func `many invalidations of another process apply to what began before them, and to nothing later`() {
         let (one, two) = (InvalidationTable(), InvalidationTable())
         for number in 0..<1_100 { one.mark(.tag("\(number)"), at: Stamp(rawValue: Int64(number + 1))) }
-        two.merge(one.encoded)
+        two.merge(one.encoded, present: Stamp(rawValue: 2_000))
         for tag in ["0", "1099"] {
             #expect(two.latest([tag]) == one.latest([tag]))
             #expect(two.latest([tag]) <= Stamp(rawValue: 1_100))
         }
         #expect(two.latest(["0"]) >= Stamp(rawValue: 1))
         #expect(two.latest(["1099"]) == Stamp(rawValue: 1_100))
+    }
+
+    @Test func `a time of the future at which the clock was set back is not believed`() {
+        let (one, two) = (InvalidationTable(), InvalidationTable())
+        one.noteClockSetBack(at: Stamp(rawValue: 9))
+        two.merge(one.encoded, present: Stamp(rawValue: 8))
+        #expect(two.clock == .never)
+        two.merge(one.encoded, present: Stamp(rawValue: 9))
+        #expect(two.clock == Stamp(rawValue: 9))
     }
 
     @Test func `the stamps of what has no row are bounded, and the latest ones are kept`() {

@@ -54,7 +54,7 @@ struct ChangePage: FaultEffect {
 
     /// Only a token can expire or miss a tombstone, and the present token comes without a page.
     func concerns(_ request: Request) -> Bool {
-        guard request.readsChangeFeed else { return false }
+        guard request.readsChangeFeed, request.method.isSafe else { return false }
         let since = QueryString(parsing: Array(request.query ?? []))?.first("since")
         return since != "now" && (since != nil || ![.expired, .noTombstones].contains(page))
     }
