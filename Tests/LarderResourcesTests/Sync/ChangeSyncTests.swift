@@ -230,7 +230,7 @@ struct ChangeSyncTests {
         let shown = try #require(cache.stored(note))
         #expect(shown.freshness == .fresh)
         let age = try #require(shown.times?.age(at: cache.core.now()))
-        #expect(age >= .seconds(10) && age < .seconds(11))
+        #expect(age > .seconds(9) && age < .seconds(11))
     }
 
     @Test(arguments: [false, true])
